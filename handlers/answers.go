@@ -79,7 +79,7 @@ func (a *answers) readAnswer(ctx context.Context, t *turn) (*approval.Accepted, 
 // those that the caller may answer. If there are none, the task is as if it were not there.
 func (a *answers) questionsOf(ctx context.Context, t *turn) ([]string, error) {
 	who := task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}
-	ids, own, err := a.tasks.Asked(ctx, who, t.Decides)
+	ids, own, err := a.tasks.OpenQuestions(ctx, who, t.Decides)
 	if err != nil || own {
 		return ids, err
 	}

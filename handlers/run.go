@@ -150,7 +150,7 @@ func announce(h http.Header, log *zerolog.Logger, t *turn) {
 // err is why the turn ended without an answer; nil if it had one.
 func (tr *turnRunner) accountTurn(ctx context.Context, o *emission, err error) (broken bool) {
 	if o.turn.stored != nil {
-		o.turn.stored.Rest() // the reply is this goroutine's again
+		o.turn.stored.StopGathering() // the reply is this goroutine's again
 	}
 	closeErr := o.out.Close()
 	tr.metrics.countRequest(o.turn, &o.seen)

@@ -72,7 +72,7 @@ func (ta *taskAPI) taskPage(ctx context.Context, c task.Caller, q task.Query) (*
 		return nil, err
 	}
 	defer done()
-	return ta.tasks.List(ctx, c, q, task.Shown{})
+	return ta.tasks.List(ctx, c, q, task.ListOptions{})
 }
 
 // showTask replies with one task.

@@ -148,7 +148,7 @@ func (t *turn) taskRequest(r *http.Request, recalls bool) task.Request {
 		asked = task.Protocol{Dialect: t.route.Dialect, Began: t.began.UnixNano(), Facts: t.Facts}
 	}
 	return task.Request{
-		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, AskingTurn: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
 		Recall: recalls, Detached: t.Mode != dialect.Attached, Retracts: t.route.Retracts, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
 		Sender: t.sender,
 	}

@@ -196,7 +196,7 @@ func (ts *turns) runStored(in *slot, w http.ResponseWriter, r *http.Request, t *
 		defer ts.senders.whileMay(t.who, ruleOf(t.route), func(error) { cut(w, r) })()
 	}
 	if t.Mode != dialect.Unattended {
-		defer context.AfterFunc(r.Context(), t.stored.Left)()
+		defer context.AfterFunc(r.Context(), t.stored.ClientLeft)()
 		if t.route.Resume != nil && t.Form == dialect.Streamed {
 			t.Encoder = t.route.Resume(dialect.StoredTurn{TurnID: t.stored.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
 				Dialect: t.route.Name(), Began: t.began, Facts: t.Facts})

@@ -34,7 +34,7 @@ func (p program) retentionRun(ctx context.Context, args []string) int {
 	gone, all := 0, 0
 	err := operate.SweepRetention(ctx, gatewayConfig(cfg, f), *dry, func(w task.Swept) {
 		all++
-		if !w.Gone {
+		if !w.Removed {
 			return
 		}
 		gone++

@@ -33,7 +33,7 @@ func swept(t *testing.T, cfg settings.Config, dry bool, names map[string]string)
 	got := map[string]string{}
 	if err := SweepRetention(t.Context(), cfg, dry, func(s task.Swept) {
 		said := "stays"
-		if s.Gone {
+		if s.Removed {
 			said = "goes"
 		}
 		if s.State == "" {

@@ -36,7 +36,7 @@ func (t Tasks) Task(ctx context.Context, who chat.Principal, id string) ([]byte,
 
 // List implements a2a.Tasks.
 func (t Tasks) List(ctx context.Context, who chat.Principal, q store.Query, artifacts bool, most int) ([]byte, error) {
-	list, err := t.Service.List(ctx, task.Caller{Principal: who}, q, task.Shown{Artifacts: artifacts, Most: most})
+	list, err := t.Service.List(ctx, task.Caller{Principal: who}, q, task.ListOptions{Artifacts: artifacts, Most: most})
 	if err != nil {
 		return nil, err
 	}

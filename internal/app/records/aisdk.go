@@ -23,7 +23,7 @@ func (c Chats) Running(ctx context.Context, who chat.Principal, user, conversati
 	}
 	defer done()
 	caller := task.Caller{Principal: who, UserID: user}
-	list, err := c.List(ctx, caller, store.Query{Conversation: conversation, State: task.Working, Limit: 1}, task.Shown{})
+	list, err := c.List(ctx, caller, store.Query{Conversation: conversation, State: task.Working, Limit: 1}, task.ListOptions{})
 	if err != nil || len(list.Tasks) == 0 {
 		return "", "", err
 	}

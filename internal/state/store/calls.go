@@ -89,26 +89,26 @@ func (c *Calls) Share(connections, together int) {
 // Do runs one command. What command returns is an error of this package already, or a
 // context's. For a command that wrote something the engine reports to Wrote how it ended.
 func (c *Calls) Do(ctx context.Context, op string, command func(context.Context) error) error {
-	return c.do(ctx, op, c.places, command)
+	return c.runInPlace(ctx, op, c.places, command)
 }
 
 // DoTogether is Do for a command that may be sent with others.
 func (c *Calls) DoTogether(ctx context.Context, op string, command func(context.Context) error) error {
-	return c.do(ctx, op, c.crowded, command)
+	return c.runInPlace(ctx, op, c.crowded, command)
 }
 
-func (c *Calls) do(ctx context.Context, op string, places chan struct{}, command func(context.Context) error) error {
-	leave, err := c.enter(ctx, op, places)
+func (c *Calls) runInPlace(ctx context.Context, op string, places chan struct{}, command func(context.Context) error) error {
+	leave, err := c.awaitPlace(ctx, op, places)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return c.send(ctx, op, command)
+	return c.runCommand(ctx, op, command)
 }
 
-// enter waits for a place. That there was none in time is no failure of the store's, so the
+// awaitPlace waits for a place. That there was none in time is no failure of the store's, so the
 // breaker does not count it.
-func (c *Calls) enter(ctx context.Context, op string, places chan struct{}) (leave func(), err error) {
+func (c *Calls) awaitPlace(ctx context.Context, op string, places chan struct{}) (leave func(), err error) {
 	if places == nil {
 		return func() {}, nil
 	}
@@ -131,8 +131,8 @@ func (c *Calls) enter(ctx context.Context, op string, places chan struct{}) (lea
 	}
 }
 
-// send runs a command that has its place.
-func (c *Calls) send(ctx context.Context, op string, command func(context.Context) error) error {
+// runCommand runs a command that has its place.
+func (c *Calls) runCommand(ctx context.Context, op string, command func(context.Context) error) error {
 	done := func(Verdict, error) {}
 	if c.cfg.Allow != nil {
 		var err error
@@ -147,31 +147,31 @@ func (c *Calls) send(ctx context.Context, op string, command func(context.Contex
 	err := command(limited)
 	c.seconds.Observe(time.Since(began).Seconds(), op)
 	if err != nil {
-		err = c.classify(ctx, op, err)
+		err = c.classifyError(ctx, op, err)
 	}
-	verdict := judge(ctx, err)
+	verdict := verdictOf(ctx, err)
 	done(verdict, err)
-	c.note(op, verdict, err)
+	c.logChange(op, verdict, err)
 	return err
 }
 
-// classify says of a command that ran out of time whose time it was.
-func (c *Calls) classify(ctx context.Context, op string, err error) error {
-	if ctx.Err() != nil && !expected(err) {
+// classifyError says of a command that ran out of time whose time it was.
+func (c *Calls) classifyError(ctx context.Context, op string, err error) error {
+	if ctx.Err() != nil && !isExpected(err) {
 		return fmt.Errorf("%s: %w", op, context.Cause(ctx))
 	}
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = fmt.Errorf("%w: no answer in %v", ErrUnavailable, c.cfg.Timeout)
 	}
-	if !expected(err) && !refusal(err) {
+	if !isExpected(err) && !isRefusal(err) {
 		c.errors.Inc(op)
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-// judge says what the end of a command says of the store. A caller that left, and a value
+// verdictOf says what the end of a command says of the store. A caller that left, and a value
 // that took the time, say nothing.
-func judge(ctx context.Context, err error) Verdict {
+func verdictOf(ctx context.Context, err error) Verdict {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errLarge), errors.Is(err, errMate) && errors.Is(err, ErrUnavailable):
 		return Unsaid
@@ -194,14 +194,14 @@ func Carried(bytes int, err error) error {
 // is lost is one failure, whatever it carried.
 func OfMate(err error) error { return fmt.Errorf("%w: %w", errMate, err) }
 
-// expected says whether the store did its work.
-func expected(err error) bool {
+// isExpected says whether the store did its work.
+func isExpected(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrCursor)
 }
 
-// note logs when the store begins to fail and when it works again, once each. What is
+// logChange logs when the store begins to fail and when it works again, once each. What is
 // refused while the store answers is logged by Wrote.
-func (c *Calls) note(op string, verdict Verdict, err error) {
+func (c *Calls) logChange(op string, verdict Verdict, err error) {
 	if verdict == Unsaid || errors.Is(err, ErrReadOnly) {
 		return
 	}
@@ -210,17 +210,17 @@ func (c *Calls) note(op string, verdict Verdict, err error) {
 		return
 	}
 	if failed {
-		c.unavailable(op, err)
+		c.logUnavailable(op, err)
 	} else {
-		c.back(op)
+		c.logBack(op)
 	}
 }
 
-func (c *Calls) unavailable(op string, err error) {
+func (c *Calls) logUnavailable(op string, err error) {
 	c.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("operation", op).AnErr("error", err)).Msg("store_unavailable")
 }
 
-func (c *Calls) back(op string) {
+func (c *Calls) logBack(op string) {
 	c.cfg.Log.Info().Dict("details", zerolog.Dict().Str("operation", op)).Msg("store_back")
 }
 

@@ -5,5 +5,5 @@ const DefaultTimeout = defaultTimeout
 
 var (
 	ErrScheme = errScheme
-	Forms     = forms
+	Forms     = locationForms
 )

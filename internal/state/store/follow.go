@@ -47,13 +47,13 @@ func Follow(ctx context.Context, s interface {
 			case len(entries) == piece:
 				continue
 			}
-			wait(ctx, w, err != nil)
+			awaitNews(ctx, w, err != nil)
 		}
 	}
 }
 
-// wait returns when there may be something to read.
-func wait(ctx context.Context, w *Watch, failed bool) {
+// awaitNews returns when there may be something to read.
+func awaitNews(ctx context.Context, w *Watch, failed bool) {
 	d := lookEvery
 	signal := w.C
 	if failed {

@@ -39,23 +39,25 @@ func TraceKey(id string) string { return "sluice:trace:" + id }
 func LeaseKey(owner string) string { return "sluice:gw:" + owner }
 
 // IdempotencyKey returns the value of a user's idempotency key.
-func IdempotencyKey(tenant, user, key string) string { return "sluice:idem:" + hash(tenant, user, key) }
+func IdempotencyKey(tenant, user, key string) string {
+	return "sluice:idem:" + hashTexts(tenant, user, key)
+}
 
 // ContentKey returns the value that notes a turn of some content, which is a hash.
 func ContentKey(content [32]byte) string { return "sluice:again:" + hex.EncodeToString(content[:16]) }
 
 // MemoryKey returns the list of a conversation's memory.
 func MemoryKey(tenant, user, conversation string) string {
-	return "sluice:mem:" + hash(tenant, user, conversation)
+	return "sluice:mem:" + hashTexts(tenant, user, conversation)
 }
 
 // GenerationKey returns the counter of what may have been changed in a tool server, by
 // anybody: what one user changes, another may see.
-func GenerationKey(server string) string { return "sluice:gen:" + hash(server) }
+func GenerationKey(server string) string { return "sluice:gen:" + hashTexts(server) }
 
 // CacheKey returns the value of a tool's result in one generation.
 func CacheKey(tenant, user, server, tool, arguments string, generation int64) string {
-	return "sluice:cache:" + hash(tenant, user, server, tool, arguments, strconv.FormatInt(generation, 10))
+	return "sluice:cache:" + hashTexts(tenant, user, server, tool, arguments, strconv.FormatInt(generation, 10))
 }
 
 // ToolsKey returns where the list of tools is that an MCP server gave last.
@@ -95,15 +97,17 @@ func ApprovalKey(id string) string { return "sluice:approval:" + id }
 
 // ApprovalsKey returns the index of the questions that name a person as an approver, by when
 // they expire; ApprovalsOfAllKey that of those which anybody may answer.
-func ApprovalsKey(tenant, person string) string { return "sluice:approvals:" + hash(tenant, person) }
+func ApprovalsKey(tenant, person string) string {
+	return "sluice:approvals:" + hashTexts(tenant, person)
+}
 
 // ApprovalsOfAllKey: see ApprovalsKey.
-func ApprovalsOfAllKey(tenant string) string { return "sluice:approvals:" + hash(tenant) }
+func ApprovalsOfAllKey(tenant string) string { return "sluice:approvals:" + hashTexts(tenant) }
 
 // RateKey returns where a rate of a subject is kept, and what runs of it: a subject is a kind of
 // one and its names, what the rate or the count.
 func RateKey(what string, subject ...string) string {
-	return "sluice:rate:" + hash(subject...) + ":" + what
+	return "sluice:rate:" + hashTexts(subject...) + ":" + what
 }
 
 // SessionKey returns the value of a session of a sub-agent, by its UUID.
@@ -128,15 +132,15 @@ func ThreadKey(id string) string { return "sluice:thread:" + id }
 func ThreadItemsKey(id string) string { return ThreadKey(id) + ":items" }
 
 // ThreadsKey returns the index of an owner's threads.
-func ThreadsKey(tenant, owner string) string { return "sluice:threads:" + hash(tenant, owner) }
+func ThreadsKey(tenant, owner string) string { return "sluice:threads:" + hashTexts(tenant, owner) }
 
 // TasksKey returns the index of the tasks of a user; of one conversation, if conversation
 // is not empty.
 func TasksKey(tenant, user, conversation string) string {
 	if conversation == "" {
-		return "sluice:tasks:user:" + hash(tenant, user)
+		return "sluice:tasks:user:" + hashTexts(tenant, user)
 	}
-	return "sluice:tasks:conv:" + hash(tenant, user, conversation)
+	return "sluice:tasks:conv:" + hashTexts(tenant, user, conversation)
 }
 
 // LogTopic returns what is signalled when a turn's log has changed.
@@ -148,9 +152,9 @@ const OrphansTopic = "orphans"
 // CancelTopic returns what is signalled when a task of owner shall be cancelled.
 func CancelTopic(owner string) string { return "cancel:" + owner }
 
-// hash makes a name of fixed length of texts that users choose. Each is preceded by its
+// hashTexts makes a name of fixed length of texts that users choose. Each is preceded by its
 // length, so that no two lists of texts look alike.
-func hash(texts ...string) string {
+func hashTexts(texts ...string) string {
 	var all []byte
 	for _, text := range texts {
 		all = append(strconv.AppendInt(all, int64(len(text)), 10), ':')

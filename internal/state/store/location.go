@@ -20,8 +20,8 @@ const (
 	Redis  Kind = "redis"
 )
 
-// forms are those of a location, as faults and the documentation list them. Behind :// stands more.
-func forms() []string {
+// locationForms are those of a location, as faults and the documentation list them. Behind :// stands more.
+func locationForms() []string {
 	return []string{string(None), string(Memory), "sqlite:PATH", "redis://", "rediss://", "unix://", "redis+sentinel://"}
 }
 
@@ -46,7 +46,7 @@ func (l Location) Shared() bool { return l.Kind == SQLite || l.Kind == Redis }
 // Faults of locations. They report the rule and do not repeat the value, which may hold a
 // password.
 var (
-	errScheme   = errors.New("must be " + strings.Join(forms()[:len(forms())-1], ", ") + " or " + forms()[len(forms())-1])
+	errScheme   = errors.New("must be " + strings.Join(locationForms()[:len(locationForms())-1], ", ") + " or " + locationForms()[len(locationForms())-1])
 	errPath     = errors.New("sqlite: needs the path of a file, as in sqlite:/var/lib/sluice/state.db")
 	errAddress  = errors.New("must hold an address, as in redis://user:password@host:6379/0")
 	errDB       = errors.New("must end with the number of a database from 0 to 1023, as in redis://host:6379/0, or with nothing")
@@ -96,20 +96,20 @@ func parseRedis(scheme, text string) (Location, error) {
 	}
 	switch scheme {
 	case "unix":
-		return l.unix(u)
+		return l.withSocket(u)
 	case "redis+sentinel":
-		return l.sentinel(hosts, u.Path)
+		return l.withSentinels(hosts, u.Path)
 	}
 	if u.Hostname() == "" {
 		return Location{}, errAddress
 	}
-	addr, err := address(u.Host, "6379")
+	addr, err := parseAddress(u.Host, "6379")
 	if err != nil {
 		return Location{}, err
 	}
 	l.Addrs = []string{addr}
-	l.DB, err = database(strings.TrimPrefix(u.Path, "/"))
-	return checked(l, err)
+	l.DB, err = parseDatabase(strings.TrimPrefix(u.Path, "/"))
+	return emptyOnError(l, err)
 }
 
 // cutHosts puts one name in place of a list of hosts.
@@ -120,8 +120,8 @@ func cutHosts(text string) (without, hosts string) {
 	return scheme + "://" + authority[:at] + "hosts/" + path, authority[at:]
 }
 
-// unix completes the location of a socket, whose path is all of the URL's.
-func (l Location) unix(u *url.URL) (Location, error) {
+// withSocket completes the location of a socket, whose path is all of the URL's.
+func (l Location) withSocket(u *url.URL) (Location, error) {
 	if u.Host != "" || len(u.Path) < 2 {
 		return Location{}, errSocket
 	}
@@ -130,19 +130,19 @@ func (l Location) unix(u *url.URL) (Location, error) {
 		return Location{}, errQuery
 	}
 	l.Addrs, l.Socket = []string{u.Path}, true
-	l.DB, err = database(query.Get("db"))
-	return checked(l, err)
+	l.DB, err = parseDatabase(query.Get("db"))
+	return emptyOnError(l, err)
 }
 
-// sentinel completes the location of a primary that sentinels know:
+// withSentinels completes the location of a primary that sentinels know:
 // redis+sentinel://host[:port],…/master[/db].
-func (l Location) sentinel(hosts, path string) (Location, error) {
+func (l Location) withSentinels(hosts, path string) (Location, error) {
 	master, db, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if master == "" || hosts == "" {
 		return Location{}, errSentinel
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
-		addr, err := address(host, "26379")
+		addr, err := parseAddress(host, "26379")
 		if err != nil {
 			return Location{}, errSentinel
 		}
@@ -150,20 +150,20 @@ func (l Location) sentinel(hosts, path string) (Location, error) {
 	}
 	var err error
 	l.Master = master
-	l.DB, err = database(db)
-	return checked(l, err)
+	l.DB, err = parseDatabase(db)
+	return emptyOnError(l, err)
 }
 
-// checked returns no half of a location with an error.
-func checked(l Location, err error) (Location, error) {
+// emptyOnError returns no half of a location with an error.
+func emptyOnError(l Location, err error) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
 	return l, nil
 }
 
-// address returns host and port; port is taken where there is none.
-func address(host, port string) (string, error) {
+// parseAddress returns host and port; port is taken where there is none.
+func parseAddress(host, port string) (string, error) {
 	u, err := url.Parse("//" + host)
 	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), " \t\r\n\x00@") {
 		return "", errAddress
@@ -178,8 +178,8 @@ func address(host, port string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
-// database reads the number of a database.
-func database(text string) (int, error) {
+// parseDatabase reads the number of a database.
+func parseDatabase(text string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}

@@ -111,12 +111,12 @@ func (c *Charge) Apply(on Shelf, now time.Time) (r Charged, err error) {
 	kept := make([]map[string][3]int64, len(c.Counts))
 	for i := range c.Counts {
 		of := &c.Counts[i]
-		if kept[i], err = c.others(on, of.Key); err != nil {
+		if kept[i], err = c.livingCounts(on, of.Key); err != nil {
 			return r, err
 		}
 		sum := Running{of.Turns, of.Watchers}
 		for holder, n := range kept[i] {
-			if holder != c.Holder.name() {
+			if holder != c.Holder.countName() {
 				sum.Turns, sum.Watchers = sum.Turns+int(n[1]), sum.Watchers+int(n[2])
 			}
 		}
@@ -124,28 +124,28 @@ func (c *Charge) Apply(on Shelf, now time.Time) (r Charged, err error) {
 		r.OK = r.OK && (of.Most == 0 || sum.Turns+sum.Watchers <= of.Most)
 	}
 	for i := range c.Levels {
-		level, fits, err := c.Levels[i].read(on, now, r.Counts)
+		level, fits, err := c.Levels[i].readLevel(on, now, r.Counts)
 		if err != nil {
 			return r, err
 		}
 		r.Levels = append(r.Levels, level)
 		r.OK = r.OK && fits
 	}
-	windows, err := c.windows(on, now, &r)
+	windows, err := c.readWindows(on, now, &r)
 	if err != nil {
 		return r, err
 	}
 	if r.OK = r.OK || c.Owed; r.OK {
-		err = c.charge(on, now, &r, kept, windows)
+		err = c.chargeAdmitted(on, now, &r, kept, windows)
 	}
 	for i := range windows {
-		r.Windows = append(r.Windows, windows[i].used(&c.Windows[i], now))
+		r.Windows = append(r.Windows, windows[i].usedAt(&c.Windows[i], now))
 	}
 	return r, err
 }
 
-// charge charges what is admitted.
-func (c *Charge) charge(on Shelf, now time.Time, r *Charged, kept []map[string][3]int64, windows []parts) error {
+// chargeAdmitted charges what is admitted.
+func (c *Charge) chargeAdmitted(on Shelf, now time.Time, r *Charged, kept []map[string][3]int64, windows []parts) error {
 	for i := range c.Levels {
 		l := &c.Levels[i]
 		if l.Cost != 0 {
@@ -158,19 +158,19 @@ func (c *Charge) charge(on Shelf, now time.Time, r *Charged, kept []map[string][
 	for i := range c.Windows {
 		if w := &c.Windows[i]; w.Cost > 0 {
 			windows[i][w.partAt(now)] += w.Cost
-			if err := windows[i].put(on, w); err != nil {
+			if err := windows[i].storeParts(on, w); err != nil {
 				return err
 			}
 		}
 	}
-	return c.write(on, kept, r.Counts)
+	return c.writeCounts(on, kept, r.Counts)
 }
 
 // parts are what was charged of a window, by the numbers of its parts.
 type parts map[int64]int
 
-// windows reads the windows, and notes whether there is room in them.
-func (c *Charge) windows(on Shelf, now time.Time, r *Charged) (all []parts, err error) {
+// readWindows reads the windows, and notes whether there is room in them.
+func (c *Charge) readWindows(on Shelf, now time.Time, r *Charged) (all []parts, err error) {
 	for i := range c.Windows {
 		w := &c.Windows[i]
 		text, err := on.Text(w.Key)
@@ -191,7 +191,7 @@ func (c *Charge) windows(on Shelf, now time.Time, r *Charged) (all []parts, err 
 		}
 		if ahead > 0 {
 			kept[current] += ahead
-			if err := kept.put(on, w); err != nil {
+			if err := kept.storeParts(on, w); err != nil {
 				return nil, err
 			}
 		}
@@ -201,22 +201,22 @@ func (c *Charge) windows(on Shelf, now time.Time, r *Charged) (all []parts, err 
 	return all, nil
 }
 
-// part returns how long a part of the window is, partAt which of them it is.
-func (w *Window) part() time.Duration { return max(w.Period/WindowParts, time.Microsecond) }
+// partLength returns how long a part of the window is, partAt which of them it is.
+func (w *Window) partLength() time.Duration { return max(w.Period/WindowParts, time.Microsecond) }
 
-func (w *Window) partAt(now time.Time) int64 { return now.UnixNano() / int64(w.part()) }
+func (w *Window) partAt(now time.Time) int64 { return now.UnixNano() / int64(w.partLength()) }
 
-// put writes what was charged.
-func (p parts) put(on Shelf, w *Window) error {
+// storeParts writes what was charged.
+func (p parts) storeParts(on Shelf, w *Window) error {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	return on.PutText(w.Key, string(text), WindowSpan*w.part())
+	return on.PutText(w.Key, string(text), WindowSpan*w.partLength())
 }
 
-// used returns what is charged, and how long it takes until there is room.
-func (p parts) used(w *Window, now time.Time) (u Used) {
+// usedAt returns what is charged, and how long it takes until there is room.
+func (p parts) usedAt(w *Window, now time.Time) (u Used) {
 	for _, n := range p {
 		u.N += n
 	}
@@ -226,13 +226,13 @@ func (p parts) used(w *Window, now time.Time) (u Used) {
 			break
 		}
 		left -= p[part]
-		u.Wait = time.Unix(0, (part+WindowSpan)*int64(w.part())).Sub(now)
+		u.Wait = time.Unix(0, (part+WindowSpan)*int64(w.partLength())).Sub(now)
 	}
 	return u
 }
 
-// others returns the counts of those that live, and that of Holder.
-func (c *Charge) others(on Shelf, key string) (map[string][3]int64, error) {
+// livingCounts returns the counts of those that live, and that of Holder.
+func (c *Charge) livingCounts(on Shelf, key string) (map[string][3]int64, error) {
 	text, err := on.Text(key)
 	if err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (c *Charge) others(on Shelf, key string) (map[string][3]int64, error) {
 	_ = json.Unmarshal([]byte(text), &counts) // of something else: nothing is known
 	for name := range counts {
 		h, ok := holderOf(name)
-		alive := name == c.Holder.name()
+		alive := name == c.Holder.countName()
 		if ok && !alive {
 			if alive, err = on.Alive(h); err != nil {
 				return nil, err
@@ -254,8 +254,8 @@ func (c *Charge) others(on Shelf, key string) (map[string][3]int64, error) {
 	return counts, nil
 }
 
-// read returns a level, and whether there is room for what is asked for.
-func (l *Level) read(on Shelf, now time.Time, running []Running) (level time.Duration, fits bool, err error) {
+// readLevel returns a level, and whether there is room for what is asked for.
+func (l *Level) readLevel(on Shelf, now time.Time, running []Running) (level time.Duration, fits bool, err error) {
 	text, err := on.Text(l.Key)
 	if err != nil {
 		return 0, false, err
@@ -274,14 +274,14 @@ func (l *Level) read(on Shelf, now time.Time, running []Running) (level time.Dur
 	return level, need == 0 || level+need <= l.Window, err
 }
 
-// write puts the counts of Holder in.
-func (c *Charge) write(on Shelf, kept []map[string][3]int64, sums []Running) error {
+// writeCounts puts the counts of Holder in.
+func (c *Charge) writeCounts(on Shelf, kept []map[string][3]int64, sums []Running) error {
 	for i := range c.Counts {
 		of, ttl := &c.Counts[i], KeepCount
-		if before, ok := kept[i][c.Holder.name()]; ok && before[0] >= of.Seq {
+		if before, ok := kept[i][c.Holder.countName()]; ok && before[0] >= of.Seq {
 			continue
 		}
-		kept[i][c.Holder.name()] = [3]int64{of.Seq, int64(of.Turns), int64(of.Watchers)}
+		kept[i][c.Holder.countName()] = [3]int64{of.Seq, int64(of.Turns), int64(of.Watchers)}
 		if sums[i] == (Running{}) {
 			ttl = KeepZero
 		}
@@ -296,8 +296,8 @@ func (c *Charge) write(on Shelf, kept []map[string][3]int64, sums []Running) err
 	return nil
 }
 
-// name is what a count of h is kept under.
-func (h Holder) name() string { return h.Owner + ":" + strconv.FormatInt(h.Epoch, 10) }
+// countName is what a count of h is kept under.
+func (h Holder) countName() string { return h.Owner + ":" + strconv.FormatInt(h.Epoch, 10) }
 
 // holderOf reads a name.
 func holderOf(name string) (h Holder, ok bool) {

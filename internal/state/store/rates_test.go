@@ -121,8 +121,8 @@ func TestCountsOfProcesses(t *testing.T) {
 func TestNamesOfHolders(t *testing.T) {
 	t.Parallel()
 	for _, h := range []Holder{{"a", 1}, {"", 0}, {"b:x", 1 << 53}, {"é:2:3", 7}} {
-		if got, ok := holderOf(h.name()); !ok || got != h {
-			t.Errorf("%+v becomes %q and %+v, %v", h, h.name(), got, ok)
+		if got, ok := holderOf(h.countName()); !ok || got != h {
+			t.Errorf("%+v becomes %q and %+v, %v", h, h.countName(), got, ok)
 		}
 	}
 	for _, name := range []string{"", "a", "a:", "a:x", "a:1.5"} {

@@ -26,15 +26,15 @@ type refusals struct {
 	logged   time.Time
 }
 
-// refusal says whether err is that of such a write.
-func refusal(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) }
+// isRefusal says whether err is that of such a write.
+func isRefusal(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) }
 
 // Wrote notes how a write of so many bytes has ended. A store that refused one refuses
 // writes until one of that size succeeds, or none was refused for a minute.
 func (c *Calls) Wrote(op string, size int, err error) {
 	r := &c.refused
 	switch {
-	case refusal(err):
+	case isRefusal(err):
 		c.errors.Inc(op)
 	case err != nil || !r.some.Load():
 		return
@@ -46,7 +46,7 @@ func (c *Calls) Wrote(op string, size int, err error) {
 		if r.state != "" && (size >= r.smallest || now.Sub(r.last) >= refusedFor) {
 			r.state = ""
 			r.some.Store(false)
-			c.back(op)
+			c.logBack(op)
 		}
 		return
 	}
@@ -60,7 +60,7 @@ func (c *Calls) Wrote(op string, size int, err error) {
 	}
 	if now.Sub(r.logged) >= refusedFor {
 		r.logged = now
-		c.unavailable(op, err)
+		c.logUnavailable(op, err)
 	}
 }
 

@@ -28,7 +28,7 @@ const printable = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "store", Settings: []config.Setting{
-		config.Func("SLUICE_STORE", string(None), strings.ReplaceAll("`"+strings.Join(forms(), "`, `")+"`", "://", "://…"),
+		config.Func("SLUICE_STORE", string(None), strings.ReplaceAll("`"+strings.Join(locationForms(), "`, `")+"`", "://", "://…"),
 			"where turns are [kept](docs/state.md), so that they outlive their connection", func(value string) (err error) {
 				_, credentials, _ := strings.Cut(value, "://")
 				if userinfo, _, ok := strings.Cut(credentials, "@"); ok {

@@ -39,7 +39,7 @@ type Hub struct {
 func (h *Hub) Watch(topic string) *Watch {
 	c := make(chan struct{}, 1)
 	w := &Watch{C: c, c: c}
-	w.stop = sync.OnceFunc(func() { h.remove(topic, w) })
+	w.stop = sync.OnceFunc(func() { h.removeWatch(topic, w) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.watches == nil {
@@ -58,8 +58,8 @@ func (h *Hub) Watch(topic string) *Watch {
 	return w
 }
 
-// remove ends a watch. The topic's End is called with the last one.
-func (h *Hub) remove(topic string, w *Watch) {
+// removeWatch ends a watch. The topic's End is called with the last one.
+func (h *Hub) removeWatch(topic string, w *Watch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.watches[topic], w)

@@ -29,8 +29,8 @@ type answer struct {
 // isOver says whether the turn has ended, or was about to.
 func (a *answer) isOver() bool { return a.Done != nil || a.Fatal() != nil || len(a.Questions) > 0 }
 
-// borrow gives the answer of a turn that begins a buffer, for the whole turn.
-func (a *answer) borrow(from *buffers) {
+// borrowBuffer gives the answer of a turn that begins a buffer, for the whole turn.
+func (a *answer) borrowBuffer(from *buffers) {
 	a.lent = from.get()
 	a.text = *a.lent
 }
@@ -44,21 +44,21 @@ func (a *answer) giveBack(to *buffers) {
 	}
 }
 
-// note adds the next event.
-func (a *answer) note(ev stream.Event) {
+// addEvent adds the next event.
+func (a *answer) addEvent(ev stream.Event) {
 	a.Only = stream.Agents
 	if d, ok := ev.(*stream.Delta); ok {
 		a.text = append(a.text, d.Text...)
-		a.spoke(d.AgentID)
+		a.markSpeaker(d.AgentID)
 	}
 	if r, ok := ev.(*stream.Reset); ok {
-		a.cut(len(r.Accumulated))
+		a.cutText(len(r.Accumulated))
 	}
 	a.Add(ev)
 }
 
-// cut drops all of the text behind its first bytes.
-func (a *answer) cut(size int) {
+// cutText drops all of the text behind its first bytes.
+func (a *answer) cutText(size int) {
 	a.text = a.text[:min(size, len(a.text))]
 	for n := len(a.spans); n > 0 && a.spans[n-1].to > len(a.text); n = len(a.spans) {
 		if last := &a.spans[n-1]; last.from < len(a.text) {
@@ -69,18 +69,18 @@ func (a *answer) cut(size int) {
 	}
 }
 
-// asked returns the ids of the questions that wait for a person, and what the first one says.
-func (a *answer) asked() (ids []string, prompt string) {
+// openQuestions returns the ids of the questions that wait for a person, and what the first one says.
+func (a *answer) openQuestions() (ids []string, prompt string) {
 	for _, q := range a.Questions {
 		ids, prompt = append(ids, q.ID), cmp.Or(prompt, q.Prompt)
 	}
 	return ids, prompt
 }
 
-// waits is how long a person may take to answer.
+// longestWait is how long a person may take to answer.
 //
 // 0: no question says until when. A time that cannot be read counts as none.
-func (a *answer) waits() (longest time.Duration) {
+func (a *answer) longestWait() (longest time.Duration) {
 	for _, q := range a.Questions {
 		if at, err := time.Parse(stream.ExpiryFormat, q.ExpiresAt); err == nil {
 			longest = max(longest, time.Until(at))
@@ -95,9 +95,9 @@ type span struct {
 	from, to int
 }
 
-// spoke notes whose the end of the text is. What an agent says in one go is one span, unless
+// markSpeaker notes whose the end of the text is. What an agent says in one go is one span, unless
 // another run began meanwhile: that one has not said what was before.
-func (a *answer) spoke(agent string) {
+func (a *answer) markSpeaker(agent string) {
 	if len(a.Runs) == 0 {
 		return
 	}
@@ -108,10 +108,10 @@ func (a *answer) spoke(agent string) {
 	a.spans = append(a.spans, span{agent, a.Size, len(a.text)})
 }
 
-// content returns what the agent of a run has said since the run began.
+// textOfRun returns what the agent of a run has said since the run began.
 //
 // A run of the same agent before it does not count, a later one does.
-func (a *answer) content(run stream.Run) string {
+func (a *answer) textOfRun(run stream.Run) string {
 	var said []byte
 	for _, s := range a.spans {
 		if s.agent == run.AgentID && s.from >= run.From {

@@ -12,7 +12,7 @@ import (
 func answerOf(events ...stream.Event) *answer {
 	a := new(answer)
 	for _, ev := range events {
-		a.note(ev)
+		a.addEvent(ev)
 	}
 	return a
 }
@@ -23,9 +23,9 @@ func TestContentIsOfItsAgent(t *testing.T) {
 	t.Parallel()
 	var a answer
 	say := func(agent, text string) {
-		a.note(&stream.Delta{Attribution: stream.Attribution{AgentID: agent}, Text: text})
+		a.addEvent(&stream.Delta{Attribution: stream.Attribution{AgentID: agent}, Text: text})
 	}
-	start := func(agent string) { a.note(&stream.AgentRun{AgentID: agent, Status: stream.AgentStarted}) }
+	start := func(agent string) { a.addEvent(&stream.AgentRun{AgentID: agent, Status: stream.AgentStarted}) }
 	say("", "before")
 	start("x")
 	say("x", "1")
@@ -38,9 +38,9 @@ func TestContentIsOfItsAgent(t *testing.T) {
 	say("x", "6")
 	say("x", "7")
 	say("y", "8")
-	a.note(&stream.Route{AgentID: "x"})
+	a.addEvent(&stream.Route{AgentID: "x"})
 	var m metadata
-	a.describe(&m)
+	a.fillMetadata(&m)
 	var got []string
 	for _, r := range m.AgentResponses {
 		got = append(got, r.AgentID+":"+r.Content)

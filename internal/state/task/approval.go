@@ -33,7 +33,7 @@ const (
 func (s *taskAdopter) continueWithAnswer(ctx context.Context, t *Turn, req *Request) error {
 	t.task = req.TaskID
 	for {
-		task, doc, err := s.settled(ctx, req)
+		task, doc, err := s.awaitSettled(ctx, req)
 		if errors.Is(err, store.ErrNotFound) {
 			return notFound()
 		}
@@ -46,21 +46,21 @@ func (s *taskAdopter) continueWithAnswer(ctx context.Context, t *Turn, req *Requ
 			return notFound()
 		case task.State == Working && waits:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task is at work after another answer; try again in a moment"}
-		case !waits && task.Turn != req.Asked && !s.hasNoLog(ctx, task):
-			return answered()
+		case !waits && task.Turn != req.AskingTurn && !s.hasNoLog(ctx, task):
+			return alreadyAnswered()
 		case !waits || task.State != InputRequired:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
 		}
 		before := task
 		t.end.stored.version, t.end.stored.doc = task.Version+1, doc
-		doc.resumed(t.id, req.Question, t.began)
-		task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
+		doc.addContinued(t.id, req.Question, t.began)
+		task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.beginSaving(req)
 		err = s.replaceDocument(t.ctx, doc, task, s.workingTTL(t.durable))
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			return answered()
+			return alreadyAnswered()
 		case errors.Is(err, store.ErrUnavailable):
-			before.Side = t.saved()
+			before.Side = t.dropSaved()
 			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waitingTTL(t.durable)))
 			return err
 		case !errors.Is(err, store.ErrConflict): // else another answer was faster: to this question, or to another
@@ -69,21 +69,21 @@ func (s *taskAdopter) continueWithAnswer(ctx context.Context, t *Turn, req *Requ
 	}
 }
 
-// settled returns the task when the turn that asked is over, and no turn continues with the
+// awaitSettled returns the task when the turn that asked is over, and no turn continues with the
 // answer to another question.
 //
 // After its patience it returns the task as it is, and continueWithAnswer judges its state.
-func (s *taskAdopter) settled(ctx context.Context, req *Request) (store.Task, *document, error) {
+func (s *taskAdopter) awaitSettled(ctx context.Context, req *Request) (store.Task, *document, error) {
 	for began := time.Now(); ; {
 		task, err := s.cfg.Store.Task(ctx, req.TaskID)
 		if err != nil {
 			return task, nil, err
 		}
 		doc, patience := readDocument(req.TaskID, task), settleWait
-		if task.Turn != req.Asked {
+		if task.Turn != req.AskingTurn {
 			patience = othersWait
 		}
-		waits := task.State == Working && (task.Turn == req.Asked || slices.Contains(doc.Status.Approvals, req.Question))
+		waits := task.State == Working && (task.Turn == req.AskingTurn || slices.Contains(doc.Status.Approvals, req.Question))
 		if !waits && s.hasNoLog(ctx, task) {
 			waits, patience = true, settleWait
 		}

@@ -36,14 +36,14 @@ var ErrNoRoom = errors.New("the store is full")
 // the request names a key or a task; a key that was made of the request is none.
 func (s *turnStarter) Begin(ctx context.Context, req Request) (*Turn, error) {
 	t := s.newTurn(ctx, req)
-	err := s.begin(ctx, t, req)
+	err := s.beginStored(ctx, t, req)
 	switch {
 	case err == nil:
 		return t, nil
 	case !isOutage(err):
 		return nil, err
 	case s.cfg.Required || req.needsStore():
-		return nil, unavailable(err)
+		return nil, storeUnavailable(err)
 	case errors.Is(err, store.ErrFull):
 		return nil, ErrNoRoom
 	}
@@ -60,12 +60,12 @@ func (r *Request) needsStore() bool {
 	return r.Durable || r.Key != "" && !r.KeyMade || r.TaskID != ""
 }
 
-// begin claims the idempotency key, then the task, in this order: a key that is
+// beginStored claims the idempotency key, then the task, in this order: a key that is
 // taken must leave nothing behind. A process that has lost its lease gets a new
 // one first, with an epoch of its own.
-func (s *turnStarter) begin(ctx context.Context, t *Turn, req Request) error {
+func (s *turnStarter) beginStored(ctx context.Context, t *Turn, req Request) error {
 	if !s.lease.leased.Load() {
-		if err := s.lease.renew(); err != nil {
+		if err := s.lease.renewLease(); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (s *turnStarter) begin(ctx context.Context, t *Turn, req Request) error {
 			return s.recordOutage(err)
 		}
 	}
-	err := s.open(ctx, t, &req)
+	err := s.openTask(ctx, t, &req)
 	if err != nil {
 		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(t.ctx, key) != nil {
 			s.checkLater(nil, s.undoKey(key, t.id))
@@ -126,41 +126,41 @@ func (s *turnStarter) claimKey(ctx context.Context, t *Turn, req Request) error 
 	return &Replay{Turn: used.Turn, key: key}
 }
 
-// open makes the task, or takes up the one that waits for the input.
+// openTask makes the task, or takes up the one that waits for the input.
 //
 // The head of the log waits in pending and is written with the first flush.
-func (s *turnStarter) open(ctx context.Context, t *Turn, req *Request) error {
+func (s *turnStarter) openTask(ctx context.Context, t *Turn, req *Request) error {
 	continued, adopter := false, taskAdopter{s.turnStore}
 	var err error
 	switch {
-	case req.Asked != "":
+	case req.AskingTurn != "":
 		continued, err = true, adopter.continueWithAnswer(ctx, t, req)
 	case req.TaskID != "":
 		continued, err = true, adopter.resumeTask(ctx, t, req)
-	case req.recalls():
-		continued, err = adopter.recall(ctx, t, req)
+	case req.mayRecall():
+		continued, err = adopter.recallTask(ctx, t, req)
 	}
 	if err == nil && !continued {
-		err = s.create(ctx, t, req)
+		err = s.createTask(ctx, t, req)
 	}
-	t.said.borrow(&s.buffers)
-	t.log.begin(t.head(req))
+	t.answer.borrowBuffer(&s.buffers)
+	t.log.beginLog(t.logHead(req))
 	return err
 }
 
-// recalls says whether the request may answer what a task of its conversation asks.
-func (r *Request) recalls() bool {
+// mayRecall says whether the request may answer what a task of its conversation asks.
+func (r *Request) mayRecall() bool {
 	return r.Recall && r.Chat.ConversationID != "" && !r.Chat.Principal.IsAnonymous()
 }
 
-// create makes the turn a task of its own.
-func (s *turnStarter) create(ctx context.Context, t *Turn, req *Request) error {
+// createTask makes the turn a task of its own.
+func (s *turnStarter) createTask(ctx context.Context, t *Turn, req *Request) error {
 	t.task = newID(chat.TaskPrefix)
 	t.end.stored.doc = newDocument(t.task, req.Chat)
 	t.end.stored.doc.Metadata.LastAgent = req.Chat.LastAgent
-	t.end.stored.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
-	doc, long := t.end.stored.doc.stored()
-	task := store.Task{Doc: doc, Side: t.save(req), Meta: store.Meta{
+	t.end.stored.doc.addInput(t.id, req, t.began, s.cfg.MaxHistory)
+	doc, long := t.end.stored.doc.encodeStored()
+	task := store.Task{Doc: doc, Side: t.beginSaving(req), Meta: store.Meta{
 		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.end.stored.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
 	}}
@@ -190,7 +190,7 @@ func (s *turnStarter) newTurn(ctx context.Context, req Request) *Turn {
 		cancel: req.Cancel, client: receiver{detached: req.Detached}, end: turnEnd{stored: storedTask{version: 1}},
 		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
 	}
-	return t.wire()
+	return t.connectParts()
 }
 
 // newDocument returns the document of a task that begins.

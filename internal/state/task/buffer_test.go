@@ -35,7 +35,7 @@ func TestBuffersAreGivenBack(t *testing.T) {
 			t.Fatalf("a buffer has %d bytes", len(*got))
 		}
 		turn.log.lent, turn.log.pending = lent, append((*lent)[:0], "text"...)
-		turn.log.drop()
+		turn.log.dropPending()
 	}
 	if !back {
 		t.Error("the buffer is not lent again")
@@ -43,7 +43,7 @@ func TestBuffersAreGivenBack(t *testing.T) {
 	if err := out.Write(stream.Stamp{N: 2}, &stream.Done{Reason: stream.Stop}); err != nil {
 		t.Fatal(err)
 	}
-	if turn.End(); turn.said.lent != nil || turn.said.text != nil || turn.said.spans != nil {
+	if turn.End(); turn.answer.lent != nil || turn.answer.text != nil || turn.answer.spans != nil {
 		t.Error("the turn has ended and holds its answer")
 	}
 	var few buffers

@@ -16,19 +16,19 @@ type Caller struct {
 // Owner returns whom what c may see belongs to.
 func (c Caller) Owner() string { return c.Principal.Owner(c.UserID) }
 
-// mine says whether a task may be shown to c.
-func (c Caller) mine(t store.Task) bool { return c.finds(t.Tenant, t.User) }
+// ownsTask says whether a task may be shown to c.
+func (c Caller) ownsTask(t store.Task) bool { return c.mayFind(t.Tenant, t.User) }
 
-// finds says whether what belongs to an owner in a tenant may be shown to c.
-func (c Caller) finds(tenant, owner string) bool {
+// mayFind says whether what belongs to an owner in a tenant may be shown to c.
+func (c Caller) mayFind(tenant, owner string) bool {
 	if tenant != c.Principal.Tenant {
 		return false
 	}
 	return c.Inspects && chat.IsProved(owner) || c.Principal.Finds(owner, c.UserID)
 }
 
-// sees says whether something belongs to somebody of c's tenant who was asked like c, or was not.
-func (c Caller) sees(tenant, owner string) bool {
+// sharesTenant says whether something belongs to somebody of c's tenant who was asked like c, or was not.
+func (c Caller) sharesTenant(tenant, owner string) bool {
 	return tenant == c.Principal.Tenant && chat.IsProved(owner) == (c.Principal.ID != "")
 }
 

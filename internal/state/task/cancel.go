@@ -33,7 +33,7 @@ func (s *taskCanceller) Cancel(ctx context.Context, c Caller, id string) (doc []
 	case t.State == Canceled:
 		doc, err := s.encodedTask(ctx, id, t)
 		return doc, err == nil, err
-	case final(t.State):
+	case isFinal(t.State):
 		return nil, false, notCancelable()
 	case t.State != Working && t.State != submitted:
 		return s.cancelWaiting(ctx, id, t)
@@ -60,15 +60,15 @@ func (s *taskCanceller) requestCancel(ctx context.Context, id string, t store.Ta
 		return nil
 	}
 	wish := store.Member{ID: id, Score: time.Now().UnixMilli()}
-	err := s.cfg.Store.PutIndex(ctx, cancels(t.Owner), wish, cancelMemory)
+	err := s.cfg.Store.PutIndex(ctx, cancelIndex(t.Owner), wish, cancelMemory)
 	if err == nil {
 		var now store.Task
 		if now, err = s.cfg.Store.CancelTask(ctx, id); err == nil && now.Owner != t.Owner { // another process has claimed it meanwhile
-			err = s.cfg.Store.PutIndex(ctx, cancels(now.Owner), wish, cancelMemory)
+			err = s.cfg.Store.PutIndex(ctx, cancelIndex(now.Owner), wish, cancelMemory)
 		}
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return unavailable(s.recordOutage(err))
+		return storeUnavailable(s.recordOutage(err))
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (s *taskCanceller) cancelWaiting(ctx context.Context, id string, t store.Ta
 		if s.cfg.Runs != nil {
 			_ = s.cfg.Runs.Finish(ctx, id)
 		}
-		s.withdraw(ctx, asked)
+		s.withdrawQuestions(ctx, asked)
 		s.reportState(ctx, id, before, Canceled)
 	}
 	switch {
@@ -99,11 +99,11 @@ func (s *taskCanceller) cancelWaiting(ctx context.Context, id string, t store.Ta
 		return nil, false, notCancelable()
 	case err != nil:
 		s.checkLater(err, s.onceCanceled(id, t, ended))
-		return nil, false, unavailable(s.recordOutage(err))
+		return nil, false, storeUnavailable(s.recordOutage(err))
 	}
 	ended(ctx)
 	if long, err := s.longTexts(ctx, id); err == nil && !doc.isWhole() {
-		doc.complete(long)
+		doc.addLongTexts(long)
 	}
 	return doc.encode(), false, nil
 }
@@ -132,26 +132,26 @@ func (s *taskCanceller) Forget(ctx context.Context, c Caller, conversation strin
 	}
 	q := store.Query{Tenant: c.Principal.Tenant, User: c.Owner(), Conversation: conversation, Limit: store.MaxPage}
 	q.State = Working
-	if err := s.each(ctx, q, s.requestCancel); err != nil {
+	if err := s.forEachTask(ctx, q, s.requestCancel); err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := s.each(limited, q, s.awaitEnd); err != nil && limited.Err() == nil {
+	if err := s.forEachTask(limited, q, s.awaitEnd); err != nil && limited.Err() == nil {
 		return err
 	}
 	q.State = ""
-	return s.each(ctx, q, s.remove)
+	return s.forEachTask(ctx, q, s.removeTask)
 }
 
-// each does something to all tasks of a list.
+// forEachTask does something to all tasks of a list.
 //
 // do may change what is listed: the cursor continues behind the last task that was seen.
-func (s *taskCanceller) each(ctx context.Context, q store.Query, do func(context.Context, string, store.Task) error) error {
+func (s *taskCanceller) forEachTask(ctx context.Context, q store.Query, do func(context.Context, string, store.Task) error) error {
 	for {
 		page, err := s.cfg.Store.Tasks(ctx, q)
 		if err != nil {
-			return unavailable(s.recordOutage(err))
+			return storeUnavailable(s.recordOutage(err))
 		}
 		for i, id := range page.IDs {
 			if err := do(ctx, id, page.Tasks[i]); err != nil {
@@ -187,11 +187,11 @@ func (s *taskCanceller) awaitEnd(ctx context.Context, id string, _ store.Task) e
 	}
 }
 
-// remove removes a task, its turns and its questions, which hold the user's words.
+// removeTask removes a task, its turns and its questions, which hold the user's words.
 //
 // The task goes last, so that a second try after an error still finds it. An entry of the retention
 // index has a sweep remove the other records. Only a turn that runs can write before its task is gone.
-func (s *taskCanceller) remove(ctx context.Context, id string, t store.Task) error {
+func (s *taskCanceller) removeTask(ctx context.Context, id string, t store.Task) error {
 	doc := readDocument(id, t)
 	turns := doc.Metadata.Turns
 	if t.Turn != "" && !slices.Contains(turns, t.Turn) {
@@ -207,13 +207,13 @@ func (s *taskCanceller) remove(ctx context.Context, id string, t store.Task) err
 		err = s.cfg.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: id, Score: time.Now().UnixMilli()}, 0)
 	}
 	if err == nil {
-		err = s.sweeper(s.retention()).forget(ctx, id)
+		err = s.newSweeper(s.currentRetention()).deleteRecords(ctx, id)
 	}
 	if err == nil && t.State == Working {
 		err = s.removeTurns(ctx, turns)
 	}
 	if err != nil {
-		return unavailable(s.recordOutage(err))
+		return storeUnavailable(s.recordOutage(err))
 	}
 	return nil
 }

@@ -18,54 +18,54 @@ type receiver struct {
 	discard  func() // drops what next holds back; see Turn.OnBreak
 	detached bool   // the turn continues without it
 	broken   bool   // it gets nothing more, not even an end
-	left     bool   // a write has failed, of a turn that is detached
+	hasLeft  bool   // a write has failed, of a turn that is detached
 	presence atomic.Int32
 	alone    *atomic.Int64 // counts the turns that continue without their client
 }
 
 // Values of receiver.presence.
 const (
-	present = iota
-	absent  // and the turn is counted as one that continues alone
-	over    // the turn is
+	present  = iota
+	absent   // and the turn is counted as one that continues alone
+	turnOver // the turn is
 )
 
 // write writes an event.
 func (c *receiver) write(s stream.Stamp, ev stream.Event) error {
-	if c.left {
+	if c.hasLeft {
 		return nil
 	}
-	return c.leave(c.next.Write(s, ev))
+	return c.recordLeave(c.next.Write(s, ev))
 }
 
 // flush sends what was written.
 func (c *receiver) flush() error {
-	if c.left {
+	if c.hasLeft {
 		return nil
 	}
-	return c.leave(c.next.Flush())
+	return c.recordLeave(c.next.Flush())
 }
 
-// leave notes that the client has left. A turn that continues without it has no error then.
-func (c *receiver) leave(err error) error {
+// recordLeave notes that the client has left. A turn that continues without it has no error then.
+func (c *receiver) recordLeave(err error) error {
 	if err == nil || !c.detached {
 		return err
 	}
-	c.left = true
-	c.gone()
+	c.hasLeft = true
+	c.countDetached()
 	return nil
 }
 
-// gone counts a turn that continues without its client, once. Any goroutine may call it.
-func (c *receiver) gone() {
+// countDetached counts a turn that continues without its client, once. Any goroutine may call it.
+func (c *receiver) countDetached() {
 	if c.detached && c.presence.CompareAndSwap(present, absent) {
 		c.alone.Add(1)
 	}
 }
 
-// end ends the count: the turn is over.
-func (c *receiver) end() {
-	if c.presence.Swap(over) == absent {
+// endDetached ends the count: the turn is over.
+func (c *receiver) endDetached() {
+	if c.presence.Swap(turnOver) == absent {
 		c.alone.Add(-1)
 	}
 }
@@ -81,7 +81,7 @@ func (c *receiver) breakOff() error {
 
 // leaveOff ends the client's stream with what was written, if all of it may be sent.
 func (c *receiver) leaveOff(all bool) error {
-	if all && !c.left {
+	if all && !c.hasLeft {
 		_ = c.next.Flush()
 	}
 	return c.breakOff()

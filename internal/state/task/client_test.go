@@ -31,14 +31,14 @@ func TestReceiverThatLeaves(t *testing.T) {
 			if err := errors.Join(c.write(stream.Stamp{}, nil), c.flush()); errors.Is(err, cut) == detached {
 				t.Errorf("detached %v: %v", detached, err)
 			}
-			c.gone()
+			c.countDetached()
 		}
 		calls, counted := out.writes+out.flushes, alone.Load()
 		if detached && (calls != 1 || counted != 1) || !detached && (calls != 4 || counted != 0) {
 			t.Errorf("detached %v: %d calls of what failed, %d turns alone", detached, calls, counted)
 		}
-		c.end()
-		if c.gone(); alone.Load() != 0 {
+		c.endDetached()
+		if c.countDetached(); alone.Load() != 0 {
 			t.Errorf("detached %v: %d turns alone when it is over", detached, alone.Load())
 		}
 	}
@@ -52,7 +52,7 @@ func TestReceiverIsBrokenOff(t *testing.T) {
 		flushes   int
 	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
 		out, dropped := new(cutOutput), 0
-		c := receiver{next: out, left: test.left, discard: func() { dropped++ }}
+		c := receiver{next: out, hasLeft: test.left, discard: func() { dropped++ }}
 		if err := errors.Join(c.leaveOff(test.all), c.breakOff()); !errors.Is(err, ErrBroken) || !c.broken {
 			t.Errorf("%+v: %v, broken %v", test, err, c.broken)
 		}

@@ -13,17 +13,17 @@ import (
 	"sluice/stream"
 )
 
-// close returns what a log still needs so that its turn is whole: the ends of what is
+// closingEvents returns what a log still needs so that its turn is whole: the ends of what is
 // under way, err, and Done; and the number of the last event. It returns 0 if the turn is
 // whole already. Each event that is added goes to said.
-func (k stored) close(err error, at time.Duration, said *answer) (data []byte, n int) {
-	c := &closing{n: k.last, at: at, said: said, claims: k.claims}
+func (k stored) closingEvents(err error, at time.Duration, said *answer) (data []byte, n int) {
+	c := &closing{n: k.last, at: at, answer: said, claims: k.claims}
 	if k.claims > 0 {
-		c.n = gap(k.last)
+		c.n = gapAfter(k.last)
 	}
 	guard := stream.NewGuard(c)
 	for _, logged := range k.logged {
-		c.has(logged)
+		c.addLogged(logged)
 		_ = guard.Emit(logged.Event)
 	}
 	if guard.Ended() {
@@ -66,25 +66,25 @@ type closing struct {
 	at     time.Duration
 	data   []byte
 	claims int                 // as in stored
-	said   *answer             // nil: nobody asks for it
+	answer *answer             // nil: nobody asks for it
 	tools  []stream.ToolTiming // in order of the ends
 	first  stream.Timings
 }
 
-// has notes an event of the log.
-func (c *closing) has(logged Logged) {
+// addLogged notes an event of the log.
+func (c *closing) addLogged(logged Logged) {
 	c.at = max(c.at, logged.At)
 	if c.first.FirstEvent == 0 {
 		c.first.FirstEvent = logged.At
 	}
-	c.fold(logged.Event, logged.At)
+	c.foldEvent(logged.Event, logged.At)
 	if c.Size > 0 && c.first.FirstDelta == 0 {
 		c.first.FirstDelta = logged.At
 	}
 }
 
-// fold notes an event that came at a time.
-func (c *closing) fold(ev stream.Event, at time.Duration) {
+// foldEvent notes an event that came at a time.
+func (c *closing) foldEvent(ev stream.Event, at time.Duration) {
 	if e, ok := ev.(stream.ToolEnd); ok {
 		c.tools = append(c.tools, stream.ToolTiming{Tool: e.End().Call.Tool, Duration: e.End().Duration})
 	}
@@ -97,22 +97,22 @@ func (c *closing) Emit(ev stream.Event) error {
 	if !c.open {
 		return nil
 	}
-	c.fold(ev, c.at)
+	c.foldEvent(ev, c.at)
 	switch e := ev.(type) {
 	case *stream.Error:
 		if e.Fatal {
 			e.Recoverable = c.isRecoverable(e)
 		}
 	case *stream.Done:
-		c.sum(e)
+		c.fillDone(e)
 	}
 	line, err := stream.AppendStored(c.data, stream.Stamp{N: c.n + 1, At: c.at}, ev)
 	if err != nil {
 		return err
 	}
 	c.data, c.n = append(line, '\n'), c.n+1
-	if c.said != nil {
-		c.said.note(ev)
+	if c.answer != nil {
+		c.answer.addEvent(ev)
 	}
 	return nil
 }
@@ -126,10 +126,10 @@ func (c *closing) isRecoverable(e *stream.Error) bool {
 // Flush implements stream.Sink.
 func (*closing) Flush() error { return nil }
 
-// sum fills in what Done repeats of the turn. A fatal error that the log has says why the turn
+// fillDone fills in what Done repeats of the turn. A fatal error that the log has says why the turn
 // ended, whatever closes it. A delegate's usage is part of that of who called it, once that one
 // has ended.
-func (c *closing) sum(done *stream.Done) {
+func (c *closing) fillDone(done *stream.Done) {
 	done.Takeovers = c.claims
 	done.Usage.Estimated = c.claims > 0
 	if e := c.Fatal(); e != nil {

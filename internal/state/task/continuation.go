@@ -44,7 +44,7 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 				lacks = append(lacks, &stream.ToolUnknown{Call: c.Call, Message: "The outcome of this call is not known"})
 			}
 		}
-		lacks = append(lacks, endOf(run, fault.From(cancelled()), run.Began))
+		lacks = append(lacks, endOf(run, fault.From(cancelledFault()), run.Began))
 	}
 	if text := said.Text(); len(text) > r.text && (r.text == 0 || !r.ofSeveral()) {
 		lacks = append(lacks, &stream.Reset{Accumulated: text[:r.text], Reason: stream.ResetTakenOver, Runes: utf8.RuneCountInString(text[r.text:])})
@@ -66,8 +66,8 @@ func (*plainRun) TimeOut(time.Time) {}
 // Unseen implements Run.
 func (r *plainRun) Unseen() bool { return len(r.states) == 0 }
 
-// judge says why a turn cannot go on whose log has these events, the last of them that long ago.
-func (r *plainRun) judge(kept stored, silent time.Duration) error {
+// checkContinuable says why a turn cannot go on whose log has these events, the last of them that long ago.
+func (r *plainRun) checkContinuable(kept stored, silent time.Duration) error {
 	switch {
 	case r.lost != nil:
 		return r.lost
@@ -87,14 +87,14 @@ func (r *plainRun) judge(kept stored, silent time.Duration) error {
 		return fmt.Errorf("%w: its log lacks text", errSaved)
 	case (said.Size > r.text || said.Size > 0 && r.ofSeveral()) && !r.retracts:
 		return fmt.Errorf("%w: who reads it cannot be shown that text does not count any more", errSaved)
-	case said.Size > r.text && resets(kept) >= stream.MaxResets:
+	case said.Size > r.text && countResets(kept) >= stream.MaxResets:
 		return fmt.Errorf("%w: its answer was begun again too often", errSaved)
 	}
 	return nil
 }
 
-// resets returns how often text was taken back.
-func resets(kept stored) (n int) {
+// countResets returns how often text was taken back.
+func countResets(kept stored) (n int) {
 	for _, logged := range kept.logged {
 		if _, ok := logged.Event.(*stream.Reset); ok {
 			n++
@@ -110,29 +110,29 @@ func (r *plainRun) Frame(context.Context, string, string) (*stream.Frame, *chat.
 	for _, ev := range r.before {
 		said.Add(ev)
 	}
-	whole.Accumulated, whole.Runner = said.Text(), once{r.frame.Runner, r.before}
+	whole.Accumulated, whole.Runner = said.Text(), remainingRunner{r.frame.Runner, r.before}
 	return &whole, r.request
 }
 
-// once runs the rest of a turn, and leaves out what the turn has emitted already.
-type once struct {
+// remainingRunner runs the rest of a turn, and leaves out what the turn has emitted already.
+type remainingRunner struct {
 	stream.Runner
 	before []stream.Event
 }
 
 // Run implements stream.Runner.
-func (o once) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	k := &known{Sink: sink, calls: map[string]bool{}, agents: map[string]bool{}}
+func (o remainingRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	k := &repeatFilter{Sink: sink, calls: map[string]bool{}, agents: map[string]bool{}}
 	for _, ev := range o.before {
-		k.has(ev)
+		k.trackEvent(ev)
 	}
 	result, err := o.Runner.Run(ctx, req, k)
 	result.Usage.Estimated = true // what the process before has used since it saved last is not known
 	return result, err
 }
 
-// known is a sink that leaves out the begin and the end of what its turn has begun or ended.
-type known struct {
+// repeatFilter is a sink that leaves out the begin and the end of what its turn has begun or ended.
+type repeatFilter struct {
 	stream.Sink
 	route  bool
 	parts  int             // of an answer in the form of its channel
@@ -140,8 +140,8 @@ type known struct {
 	agents map[string]bool // by id: whether they have ended
 }
 
-// has notes an event. It says whether it is news.
-func (k *known) has(ev stream.Event) bool {
+// trackEvent notes an event. It says whether it is news.
+func (k *repeatFilter) trackEvent(ev stream.Event) bool {
 	switch e := ev.(type) {
 	case *stream.Route:
 		before := k.route
@@ -158,7 +158,7 @@ func (k *known) has(ev stream.Event) bool {
 		k.parts = max(before, e.Sequence)
 		return e.Sequence > before
 	case *stream.AgentRun:
-		return e.Role == stream.RoleDelegate || k.hasAgent(e)
+		return e.Role == stream.RoleDelegate || k.trackAgent(e)
 	}
 	if end, ok := ev.(stream.ToolEnd); ok {
 		id := end.End().Call.ID
@@ -169,8 +169,8 @@ func (k *known) has(ev stream.Event) bool {
 	return true
 }
 
-// hasAgent notes an event of an agent.
-func (k *known) hasAgent(e *stream.AgentRun) bool {
+// trackAgent notes an event of an agent.
+func (k *repeatFilter) trackAgent(e *stream.AgentRun) bool {
 	over, begun := k.agents[e.AgentID]
 	switch {
 	case over:
@@ -187,15 +187,15 @@ func (k *known) hasAgent(e *stream.AgentRun) bool {
 }
 
 // Emit implements stream.Sink.
-func (k *known) Emit(ev stream.Event) error {
-	if !k.has(ev) {
+func (k *repeatFilter) Emit(ev stream.Event) error {
+	if !k.trackEvent(ev) {
 		return nil
 	}
 	return k.Sink.Emit(ev)
 }
 
-// prepare finds out whether the turn can go on here.
-func (r *plainRun) prepare(t *Turn, kept stored) (err error) {
+// prepareTurn finds out whether the turn can go on here.
+func (r *plainRun) prepareTurn(t *Turn, kept stored) (err error) {
 	for _, logged := range kept.logged {
 		r.before = append(r.before, logged.Event)
 	}

@@ -39,7 +39,7 @@ var sentences = map[string]string{
 
 // statusOf returns the status of a task that comes into a state.
 func statusOf(state string, now time.Time) status {
-	return status{State: state, Message: &message{Role: "assistant", Content: sentences[state]}, Timestamp: stamp(now)}
+	return status{State: state, Message: &message{Role: "assistant", Content: sentences[state]}, Timestamp: formatTime(now)}
 }
 
 // IsState says whether state is one of those of a task.
@@ -47,8 +47,8 @@ func IsState(state string) bool {
 	return slices.Contains([]string{submitted, Working, InputRequired, Completed, Failed, Canceled}, state)
 }
 
-// final says whether nothing follows a state.
-func final(state string) bool { return state == Completed || state == Failed || state == Canceled }
+// isFinal says whether nothing follows a state.
+func isFinal(state string) bool { return state == Completed || state == Failed || state == Canceled }
 
 // stateOf returns the state of a task whose turn has ended so.
 func stateOf(reason stream.FinishReason) string {
@@ -192,28 +192,28 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// asked notes what the user says in a turn that begins.
-func (d *document) asked(turn string, req *Request, now time.Time, most int) {
+// addInput notes what the user says in a turn that begins.
+func (d *document) addInput(turn string, req *Request, now time.Time, most int) {
 	d.Status = statusOf(Working, now)
 	d.Metadata.Turns = append(d.Metadata.Turns, turn)
-	m := message{Role: "user", Content: req.Chat.Input, Timestamp: stamp(now), MessageID: turn + ":user"}
+	m := message{Role: "user", Content: req.Chat.Input, Timestamp: formatTime(now), MessageID: turn + ":user"}
 	if req.MessageID != "" {
 		m.MessageID, m.TurnID = req.MessageID, turn
 	}
-	d.say(m, most)
+	d.addMessage(m, most)
 }
 
-// resumed notes a turn that continues with what an approval has answered; the other questions
+// addContinued notes a turn that continues with what an approval has answered; the other questions
 // still wait.
-func (d *document) resumed(turn, answered string, now time.Time) {
+func (d *document) addContinued(turn, answered string, now time.Time) {
 	others := slices.DeleteFunc(slices.Clone(d.Status.Approvals), func(id string) bool { return id == answered })
 	d.Status = statusOf(Working, now)
 	d.Status.Approvals = others
 	d.Metadata.Turns = append(d.Metadata.Turns, turn)
 }
 
-// say adds a message, and drops the oldest beyond most.
-func (d *document) say(m message, most int) {
+// addMessage adds a message, and drops the oldest beyond most.
+func (d *document) addMessage(m message, most int) {
 	d.History = append(d.History, m)
 	tooMany := len(d.History) - most
 	for _, e := range d.Earlier {
@@ -230,8 +230,8 @@ func (d *document) say(m message, most int) {
 	d.History = d.History[max(0, tooMany):]
 }
 
-// stamp is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+// formatTime is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // elsewhere says where a text is that a stored document does not have: in a message of its
 // history, or in the list of long texts. To is 0 if that is all of it.
@@ -252,14 +252,14 @@ type earlier struct {
 // question is what a task that is input-required waits for an answer to. One that waits
 // for something else has none.
 type question struct {
-	AgentID string  `json:"agentId,omitzero"` // who asked; empty: the router
-	InARow  number  `json:"inARow,omitzero"`  // of the router's, up to this one
-	Asked   []asked `json:"asked"`            // request, question, reply, …, question
-	Others  extras  `json:",embed"`
+	AgentID  string            `json:"agentId,omitzero"` // who asked; empty: the router
+	InARow   number            `json:"inARow,omitzero"`  // of the router's, up to this one
+	Messages []questionMessage `json:"asked"`            // request, question, reply, …, question
+	Others   extras            `json:",embed"`
 }
 
-// asked is one message of a question.
-type asked struct {
+// questionMessage is one message of a question.
+type questionMessage struct {
 	Role      string     `json:"role"`
 	Content   string     `json:"content"`
 	Elsewhere *elsewhere `json:"elsewhere,omitzero"` // as in message

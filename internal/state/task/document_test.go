@@ -21,7 +21,7 @@ func reread(text string) string {
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	d := &document{ID: "task_1", SessionID: "c", ContextID: "c"}
-	d.Status = status{State: Working, Timestamp: stamp(time.Date(2026, 1, 2, 3, 4, 5, 600e6, time.FixedZone("", 3600)))}
+	d.Status = status{State: Working, Timestamp: formatTime(time.Date(2026, 1, 2, 3, 4, 5, 600e6, time.FixedZone("", 3600)))}
 	d.History = []message{{Role: "user", Content: "a", MessageID: "m1"}, {Role: "assistant", Content: "b", AgentID: "light"}}
 	d.Artifacts = []artifact{{ArtifactID: "answer", Name: "answer", Parts: []part{{Text: "b"}}}}
 	d.Metadata = metadata{
@@ -89,7 +89,7 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 func TestChangedForeignDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument("task_1", store.Task{Doc: []byte(`{"status":{"state":"input-required"},"history":{"pages":2},"artifacts":7,"metadata":{"turns":{"first":1},"agentResponses":[{"success":"True"}]}}`)})
-	d.asked("turn_2", &Request{Chat: &chat.Request{Input: "hi"}}, time.Unix(0, 0), 50)
+	d.addInput("turn_2", &Request{Chat: &chat.Request{Input: "hi"}}, time.Unix(0, 0), 50)
 	const want = `{"id":"task_1","status":{"state":"working","message":{"role":"assistant","content":"The request is being worked on"},"timestamp":"1970-01-01T00:00:00.000Z"},` +
 		`"history":[{"role":"user","content":"hi","timestamp":"1970-01-01T00:00:00.000Z","messageId":"turn_2:user"}],` +
 		`"metadata":{"turns":["turn_2"],"agentResponses":[{"success":"True"}]},"artifacts":7}`
@@ -103,7 +103,7 @@ func TestHistoryIsPruned(t *testing.T) {
 	t.Parallel()
 	d := new(document)
 	for _, text := range []string{"a", "b", "c"} {
-		d.say(message{Content: text}, 2)
+		d.addMessage(message{Content: text}, 2)
 	}
 	if len(d.History) != 2 || d.History[0].Content != "b" {
 		t.Errorf("kept %+v, want the last two", d.History)

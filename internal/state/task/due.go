@@ -47,10 +47,10 @@ func (s *turnSuccessor) sweepDue(ctx context.Context) (more bool) {
 // timeOut continues with one of them, in a new turn of its task. A panic is an error of this
 // one.
 func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (err error) {
-	defer caught(&err)
+	defer recoverError(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && final(task.State):
+	case errors.Is(err, store.ErrNotFound), err == nil && isFinal(task.State):
 		return s.cfg.Runs.Finish(ctx, id)
 	case err != nil:
 		return err
@@ -66,7 +66,7 @@ func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (
 	t := s.resumedTurn(id, task)
 	t.id = newID(chat.TurnPrefix)
 	t.trace.Recorder = record.New(s.cfg.Trace, t.id, t.began)
-	t.end.stored.doc.resumed(t.id, "", t.began)
+	t.end.stored.doc.addContinued(t.id, "", t.began)
 	before := task
 	task.Holder, task.Turn, task.State = s.holder, t.id, Working
 	if err := s.replaceDocument(ctx, t.end.stored.doc, task, 0); err != nil {
@@ -75,7 +75,7 @@ func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (
 		}
 		return err
 	}
-	t.log.begin(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})
+	t.log.beginLog(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})
 	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
 	_ = guard.Emit(&stream.Start{})
 	return s.startContinued(t, run, guard, task.Cancel)

@@ -9,29 +9,29 @@ import (
 	"sluice/stream"
 )
 
-// ended notes what a turn has said, and the task's state after it.
-func (d *document) ended(state string, said *answer, turn string, now time.Time, most int) {
+// endTurn notes what a turn has said, and the task's state after it.
+func (d *document) endTurn(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = statusOf(state, now)
-	d.Metadata.PendingQuestion = d.question(said)
+	d.Metadata.PendingQuestion = d.questionOf(said)
 	if failure := said.Failure(); failure != "" {
 		d.Status.Message = &message{Role: "assistant", Content: failure}
 	}
 	if text := string(said.text); text != "" {
-		m := message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant"}
+		m := message{Role: "assistant", Content: text, Timestamp: formatTime(now), MessageID: turn + ":assistant"}
 		if said.Route != nil {
 			m.AgentID = said.Route.AgentID
 		}
-		d.say(m, most)
+		d.addMessage(m, most)
 		d.Artifacts = []artifact{{ArtifactID: "answer", Name: "answer", Parts: []part{{Text: text}}}}
 		if state == InputRequired {
 			d.Status.Message = &message{Role: m.Role, Content: m.Content}
 		}
 	}
-	if ids, prompt := said.asked(); state == InputRequired && len(ids) > 0 {
+	if ids, prompt := said.openQuestions(); state == InputRequired && len(ids) > 0 {
 		d.Status.Message = &message{Role: "assistant", Content: prompt}
 		d.Status.Approvals = ids
 	}
-	said.describe(&d.Metadata)
+	said.fillMetadata(&d.Metadata)
 }
 
 // dropAnswer takes out what the last turn has said, for a store that has no room for it.
@@ -44,15 +44,15 @@ func (d *document) dropAnswer(turn string) {
 	d.Status.Message = &message{Role: "assistant", Content: "The answer is not kept: the store is full"}
 }
 
-// question returns what the turn that has ended has asked, if it has: behind what was
+// questionOf returns what the turn that has ended has asked, if it has: behind what was
 // asked before, and the user's words.
-func (d *document) question(said *answer) *question {
+func (d *document) questionOf(said *answer) *question {
 	if said.Reason() != stream.InputRequired {
 		return nil
 	}
 	q := &question{AgentID: said.Done.Asker}
 	if before := d.Metadata.PendingQuestion; before != nil {
-		q.Asked, q.InARow = before.Asked, before.InARow
+		q.Messages, q.InARow = before.Messages, before.InARow
 	}
 	if said.Route != nil && said.Route.Decision == stream.Clarified {
 		q.InARow++
@@ -60,9 +60,9 @@ func (d *document) question(said *answer) *question {
 		q.InARow = 0
 	}
 	input := d.lastInput()
-	q.Asked = append(q.Asked, asked{Role: "user", Content: input.Content, Elsewhere: input.Elsewhere}, asked{Role: "assistant", Content: string(said.text)})
-	if n := len(q.Asked); n > maxAsked {
-		q.Asked = append(q.Asked[:1:1], q.Asked[n-maxAsked+1:]...)
+	q.Messages = append(q.Messages, questionMessage{Role: "user", Content: input.Content, Elsewhere: input.Elsewhere}, questionMessage{Role: "assistant", Content: string(said.text)})
+	if n := len(q.Messages); n > maxAsked {
+		q.Messages = append(q.Messages[:1:1], q.Messages[n-maxAsked+1:]...)
 	}
 	return q
 }
@@ -80,11 +80,11 @@ func (d *document) lastInput() message {
 // maxAsked bounds the messages of a question. The request stays, and what was said last.
 const maxAsked = 16
 
-// describe writes how the answer was checked, who was chosen, and what each agent said.
+// fillMetadata writes how the answer was checked, who was chosen, and what each agent said.
 //
 // It is called once, when the turn is over. Without a route the document names no agents, as
 // there is no team.
-func (a *answer) describe(m *metadata) {
+func (a *answer) fillMetadata(m *metadata) {
 	if a.Done != nil && a.Done.Checked != nil {
 		if m.Others == nil {
 			m.Others = extras{}
@@ -98,19 +98,19 @@ func (a *answer) describe(m *metadata) {
 	m.AgentSelections = append([]string{r.AgentID}, r.Additional...)
 	m.RoutingConfidence = number(r.Confidence)
 	m.Routing = &routing{AgentID: r.AgentID, Confidence: number(r.Confidence), Reasoning: r.Reasoning, AdditionalAgents: r.Additional}
-	m.AgentResponses = a.responses()
+	m.AgentResponses = a.agentResponses()
 	if r.Decision == stream.Routed && a.Reason().Success() {
 		m.LastAgent = r.AgentID
 	}
 }
 
-// responses returns what each agent has done, but for delegates: their callers answer.
-func (a *answer) responses() (list []agentResponse) {
+// agentResponses returns what each agent has done, but for delegates: their callers answer.
+func (a *answer) agentResponses() (list []agentResponse) {
 	for _, run := range a.Runs {
 		if stream.Inner(run.AgentRun) {
 			continue
 		}
-		r := agentResponse{AgentID: run.AgentID, Content: a.content(run), ErrorMessage: run.ErrorMessage}
+		r := agentResponse{AgentID: run.AgentID, Content: a.textOfRun(run), ErrorMessage: run.ErrorMessage}
 		if run.Success != nil {
 			r.Success = *run.Success
 		}

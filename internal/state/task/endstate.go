@@ -31,27 +31,27 @@ func (e *endState) isElsewhere() bool {
 }
 
 // doubt records that the answer to the write of the end was lost.
-func (e *endState) doubt() bool { return e.follow(endUnknown, endRunning) }
+func (e *endState) doubt() bool { return e.changeTo(endUnknown, endRunning) }
 
 // deny records that the store does not have the end that was in doubt.
-func (e *endState) deny() bool { return e.follow(endRunning, endUnknown) }
+func (e *endState) deny() bool { return e.changeTo(endRunning, endUnknown) }
 
 // finish records that the store needs nothing more of the turn.
-func (e *endState) finish() bool { return e.follow(endFinished, endRunning, endUnknown) }
+func (e *endState) finish() bool { return e.changeTo(endFinished, endRunning, endUnknown) }
 
 // abandon records that another process owns the task.
-func (e *endState) abandon() bool { return e.follow(endAbandoned, endRunning, endUnknown) }
+func (e *endState) abandon() bool { return e.changeTo(endAbandoned, endRunning, endUnknown) }
 
 // suspend records that the turn continues later. Another process may have closed it by then.
 func (e *endState) suspend() bool {
-	return e.follow(endSuspended, endRunning, endUnknown, endAbandoned)
+	return e.changeTo(endSuspended, endRunning, endUnknown, endAbandoned)
 }
 
 // handOver records that the turn is left to another process, which need not wait for a lease to end.
-func (e *endState) handOver() bool { return e.follow(endHandedOver, endRunning) }
+func (e *endState) handOver() bool { return e.changeTo(endHandedOver, endRunning) }
 
-// follow changes to next if the state is one of after. Else it changes nothing and returns false.
-func (e *endState) follow(next endState, after ...endState) bool {
+// changeTo changes to next if the state is one of after. Else it changes nothing and returns false.
+func (e *endState) changeTo(next endState, after ...endState) bool {
 	for _, from := range after {
 		if *e == from {
 			*e = next

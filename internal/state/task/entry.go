@@ -50,8 +50,8 @@ type Protocol struct {
 	Facts   json.RawMessage `json:"facts,omitempty"` // one JSON value of the protocol's
 }
 
-// append writes the head as the first line of a log.
-func (h head) append(dst []byte) []byte {
+// appendLine writes the head as the first line of a log.
+func (h head) appendLine(dst []byte) []byte {
 	quote := func(name, value string) { // what is not UTF-8 becomes U+FFFD
 		dst, _ = jsontext.AppendQuote(append(dst, name...), value)
 	}
@@ -81,8 +81,8 @@ type Logged struct {
 	Event stream.Event
 }
 
-// ends says whether a batch of events has the last one of a turn.
-func ends(logged []Logged) bool {
+// endsTurn says whether a batch of events has the last one of a turn.
+func endsTurn(logged []Logged) bool {
 	if len(logged) == 0 {
 		return false
 	}
@@ -97,8 +97,8 @@ type stored struct {
 	claims int // of the turn, by processes that went on with it or close it now; 0: its numbers have no gap
 }
 
-// lasted is when the last event came, seen from the begin of the turn.
-func (k stored) lasted() (at time.Duration) {
+// lastMoment is when the last event came, seen from the begin of the turn.
+func (k stored) lastMoment() (at time.Duration) {
 	for _, logged := range k.logged {
 		at = max(at, logged.At)
 	}
@@ -109,14 +109,14 @@ func (k stored) lasted() (at time.Duration) {
 // multiple of: who received events that the log never got has none of those numbers.
 const idGap = 1_000_000
 
-// gap returns the number before the first event behind a takeover.
-func gap(last int) int { return (last/idGap + 1) * idGap }
+// gapAfter returns the number before the first event behind a takeover.
+func gapAfter(last int) int { return (last/idGap + 1) * idGap }
 
 // ErrGone says that there is no log, or none that can be read.
 var ErrGone = errors.New("no log of this turn")
 
-// record gives a Recorder all events.
-func (k stored) record(rec *record.Recorder) *record.Recorder {
+// recordEvents gives a Recorder all events.
+func (k stored) recordEvents(rec *record.Recorder) *record.Recorder {
 	for _, logged := range k.logged {
 		rec.Observe(logged.At, logged.Event)
 	}

@@ -42,40 +42,40 @@ func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces r
 		return r, nil, errors.Join(err, store.ErrUnavailable)
 	}
 	days := int((cmp.Or(spec.TTL, DefaultTTL) + day - 1) / day)
-	if policy.retained(doc) {
+	if policy.appliesTo(doc) {
 		days = policy.daysOf(doc)
 	}
-	return doc.record(t, days), trace, nil
+	return doc.exportRecord(t, days), trace, nil
 }
 
 // defaultAgent is who answers where there is no team.
 const defaultAgent = "assistant"
 
-// record returns the task as it is exported.
-func (d *document) record(t store.Task, days int) Record {
+// exportRecord returns the task as it is exported.
+func (d *document) exportRecord(t store.Task, days int) Record {
 	r := Record{
-		ID: d.ID, Status: "running", Agent: defaultAgent, CreatedAt: stamp(t.Created),
+		ID: d.ID, Status: "running", Agent: defaultAgent, CreatedAt: formatTime(t.Created),
 		Days: days, ParentTask: d.Metadata.ParentTaskID,
 	}
 	r.Description = cmp.Or(d.firstInput(), "-")
 	if d.Metadata.Routing != nil {
 		r.Agent = cmp.Or(d.Metadata.Routing.AgentID, r.Agent)
 	}
-	r.Result = d.answer()
+	r.Result = d.artifactText()
 	switch {
 	case d.Status.State == submitted:
 		r.Status = "pending"
 		return r
 	case d.Status.State == Completed:
 		r.Status = "completed"
-	case final(d.Status.State):
+	case isFinal(d.Status.State):
 		r.Status, r.Error = "failed", d.Status.State
 		if d.Status.Message != nil {
 			r.Error = cmp.Or(d.Status.Message.Content, r.Error)
 		}
 	}
 	r.StartedAt = r.CreatedAt
-	if final(d.Status.State) {
+	if isFinal(d.Status.State) {
 		r.CompletedAt = d.Status.Timestamp
 	}
 	return r
@@ -91,8 +91,8 @@ func (d *document) firstInput() string {
 	return ""
 }
 
-// answer returns the text of all artifacts.
-func (d *document) answer() (text string) {
+// artifactText returns the text of all artifacts.
+func (d *document) artifactText() (text string) {
 	for _, a := range d.Artifacts {
 		for _, p := range a.Parts {
 			text += p.Text

@@ -4,27 +4,29 @@ import "sluice/internal/base/fault"
 
 const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
 
-// lost ends a turn whose process is gone. Whether its last tools ran is
+// lostFault ends a turn whose process is gone. Whether its last tools ran is
 // unknown.
-func lost() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
+func lostFault() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
 
-// lostOr is lost; owned says that this process has left the turn, and has not stopped.
-func lostOr(owned bool) error {
+// lostOrUnavailable is lost; owned says that this process has left the turn, and has not stopped.
+func lostOrUnavailable(owned bool) error {
 	if owned {
-		return unavailable(nil)
+		return storeUnavailable(nil)
 	}
-	return lost()
+	return lostFault()
 }
 
-// cancelled ends a turn that a caller asked to end.
-func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"} }
+// cancelledFault ends a turn that a caller asked to end.
+func cancelledFault() error {
+	return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"}
+}
 
 func shuttingDown() error {
 	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
 }
 
-// unavailable is the fault of what cannot be done without the store.
-func unavailable(err error) error {
+// storeUnavailable is the fault of what cannot be done without the store.
+func storeUnavailable(err error) error {
 	return fault.NewStoreUnavailable(err)
 }
 
@@ -34,8 +36,8 @@ func notFound() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }
 
-// answered is said of a question whose answer has been taken by then.
-func answered() error {
+// alreadyAnswered is said of a question whose answer has been taken by then.
+func alreadyAnswered() error {
 	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
 }
 

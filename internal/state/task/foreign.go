@@ -14,8 +14,8 @@ import (
 // wrote them, a person did by hand, or they are damaged. What can be read of them is shown,
 // and what cannot is not lost when the task changes.
 
-// lenient reads names in any case, and text that is not proper JSON but can be understood.
-func lenient() json.Options {
+// lenientOptions reads names in any case, and text that is not proper JSON but can be understood.
+func lenientOptions() json.Options {
 	return json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
@@ -39,17 +39,17 @@ func readForeign(text []byte) *document {
 // returns false if text is not an object.
 func readMembers[T any](text []byte, into *T, others *extras) bool {
 	var members extras
-	if json.Unmarshal(text, &members, lenient()) != nil || members == nil {
+	if json.Unmarshal(text, &members, lenientOptions()) != nil || members == nil {
 		return false
 	}
 	unread := extras{}
 	for name, value := range members {
 		one, err := json.Marshal(extras{name: value}, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-		if err != nil || json.Unmarshal(one, new(T), lenient()) != nil {
-			unread[ours(name)] = value
+		if err != nil || json.Unmarshal(one, new(T), lenientOptions()) != nil {
+			unread[ourName(name)] = value
 			continue
 		}
-		_ = json.Unmarshal(one, into, lenient()) // it was read just now
+		_ = json.Unmarshal(one, into, lenientOptions()) // it was read just now
 	}
 	if *others == nil {
 		*others = unread
@@ -59,8 +59,8 @@ func readMembers[T any](text []byte, into *T, others *extras) bool {
 	return true
 }
 
-// ours returns the name of a member as this version writes it, which may differ in its case.
-func ours(name string) string {
+// ourName returns the name of a member as this version writes it, which may differ in its case.
+func ourName(name string) string {
 	for _, known := range []string{
 		"id", "sessionId", "contextId", "status", "earlierMessages", "history", "artifacts", "metadata",
 		"agentSelections", "routingConfidence", "routing", "agentResponses", "turns", "pendingQuestion", "lastAgent",

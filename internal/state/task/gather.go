@@ -38,10 +38,10 @@ type gathering struct {
 // handing hands on what waits.
 type handing interface{ handOn() error }
 
-// sent notes an event that the turn sends. It needs mu. Nothing can be taken back once the first
+// markUrgency notes an event that the turn sends. It needs mu. Nothing can be taken back once the first
 // message of a channel is out: so no process goes on with a log that ends between that and what the
 // turn flushes with it, which is the end or what is saved of a delivery.
-func (g *gathering) sent(ev stream.Event) {
+func (g *gathering) markUrgency(ev stream.Event) {
 	switch ev.(type) {
 	case *stream.InnerDelta, *stream.Thinking:
 		return
@@ -67,15 +67,15 @@ func (g *gathering) flush(durable bool) error {
 		return g.to.handOn()
 	}
 	g.waits = true
-	g.arm(latest - since)
+	g.armTimer(latest - since)
 	return nil
 }
 
 // handedOn notes that nothing waits. It needs mu.
 func (g *gathering) handedOn() { g.waits, g.urgent, g.held, g.handed = false, false, false, time.Now() }
 
-// arm sees to it that what waits is handed on in so long. It needs mu.
-func (g *gathering) arm(wait time.Duration) {
+// armTimer sees to it that what waits is handed on in so long. It needs mu.
+func (g *gathering) armTimer(wait time.Duration) {
 	switch {
 	case g.armed:
 		return
@@ -84,16 +84,16 @@ func (g *gathering) arm(wait time.Duration) {
 		// to the client.
 		// Ends: it has handed on what waits.
 		// Waits: nobody: it works under `Turn.mu`, and finds nothing when the turn has ended.
-		g.timer = time.AfterFunc(wait, g.late)
+		g.timer = time.AfterFunc(wait, g.handOnLate)
 	default:
 		g.timer.Reset(wait)
 	}
 	g.armed = true
 }
 
-// late hands on what waits, in the goroutine of the timer. The turn learns what went wrong with
+// handOnLate hands on what waits, in the goroutine of the timer. The turn learns what went wrong with
 // its next flush: a client's writer that has failed once fails again.
-func (g *gathering) late() {
+func (g *gathering) handOnLate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.armed = false
@@ -101,21 +101,21 @@ func (g *gathering) late() {
 		return
 	}
 	if wait := latest - time.Since(g.handed); wait > 0 {
-		g.arm(wait) // it was handed on meanwhile, and more came
+		g.armTimer(wait) // it was handed on meanwhile, and more came
 		return
 	}
 	_ = g.to.handOn()
 }
 
-// hold leaves it to the turn's next flush to hand on what is emitted until then.
-func (g *gathering) hold() {
+// holdUntilFlush leaves it to the turn's next flush to hand on what is emitted until then.
+func (g *gathering) holdUntilFlush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held = true
 }
 
-// rest hands on what waits. From when it returns no other goroutine hands on.
-func (g *gathering) rest() {
+// flushAndStop hands on what waits. From when it returns no other goroutine hands on.
+func (g *gathering) flushAndStop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.rests {

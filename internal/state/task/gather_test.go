@@ -213,7 +213,7 @@ func TestRunsDoNotWait(t *testing.T) {
 				t.Errorf("event %d: %d appends, %d events wait", i, n, len(own.sentAt))
 			}
 		}
-		turn.Rest()
+		turn.StopGathering()
 	})
 }
 
@@ -270,7 +270,7 @@ func TestRest(t *testing.T) {
 		if len(own.sentAt) != 1 {
 			t.Fatalf("%d events wait", len(own.sentAt))
 		}
-		turn.Rest()
+		turn.StopGathering()
 		flushes, appends := own.flushes, shared.appends.Load()
 		if len(own.sentAt) > 0 || own.last != 3 {
 			t.Errorf("%d events wait behind Rest", len(own.sentAt))
@@ -279,7 +279,7 @@ func TestRest(t *testing.T) {
 		if len(own.sentAt) > 0 {
 			t.Error("an event waits for a timer that does not come")
 		}
-		turn.Rest()
+		turn.StopGathering()
 		time.Sleep(time.Second)
 		if own.flushes != flushes+1 || shared.appends.Load() != appends+1 {
 			t.Error("something came later")

@@ -15,7 +15,7 @@ func (t *Turn) HandOver(cause error) {
 		t.cancel(cause)
 		return
 	}
-	quiet := t.log.saved.quiet()
+	quiet := t.log.saved.whenSafe()
 	// Goroutine (hand-over): waits for calls that must not be made twice, then lets go of a turn.
 	// Ends: they have ended, or two seconds later.
 	// Waits: nobody: it touches the turn alone, which does nothing once it has ended.
@@ -38,10 +38,10 @@ func (t *Turn) handOver(cause error) {
 	defer t.cancel(cause)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rests || t.held || !t.end.state.isOpen() || !t.isFollowed() || t.said.isOver() {
+	if t.rests || t.held || !t.end.state.isOpen() || !t.isFollowed() || t.answer.isOver() {
 		return
 	}
-	if t.append(); !t.end.state.isOpen() || !t.isLogged() {
+	if t.appendLog(); !t.end.state.isOpen() || !t.isLogged() {
 		return
 	}
 	t.log.ended = true
@@ -54,5 +54,5 @@ func (t *Turn) isFollowed() bool { return t.log.at != 0 && t.client.next != nil 
 
 // isLogged says whether the log has all that was emitted, and can be continued.
 func (t *Turn) isLogged() bool {
-	return !t.log.ended && t.log.whole() && t.log.saved.pending == nil && !t.log.saved.full
+	return !t.log.ended && t.log.isComplete() && t.log.saved.pending == nil && !t.log.saved.full
 }

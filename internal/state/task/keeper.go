@@ -34,14 +34,14 @@ func newKeeper(st *turnStore, turns *openTurns, lease *processLease, successor *
 	return k
 }
 
-// run is the keeper's loop.
-func (k *turnKeeper) run() {
+// runKeeper is the keeper's loop.
+func (k *turnKeeper) runKeeper() {
 	defer close(k.ended)
 	var watching sync.WaitGroup
 	// Goroutine (watchLease): ends the turns of this process when its lease could not be renewed.
 	// Ends: `Service.Close`.
 	// Waits: run.
-	watching.Go(func() { k.lease.watch(k.ctx) })
+	watching.Go(func() { k.lease.watchLease(k.ctx) })
 	renewed := make(chan struct{}, 1)
 	// Goroutine (keepLease): renews the lease, however long the keeper works on the turns of others.
 	// Ends: `Service.Close`.
@@ -52,7 +52,7 @@ func (k *turnKeeper) run() {
 	defer watch.Stop()
 	orphans := k.store.cfg.Store.Watch(store.OrphansTopic)
 	defer orphans.Stop()
-	sweeps, look := time.NewTimer(jitter(sweepForReaders)), time.NewTicker(lookEvery)
+	sweeps, look := time.NewTimer(withJitter(sweepForReaders)), time.NewTicker(lookEvery)
 	defer sweeps.Stop()
 	defer look.Stop()
 	swept, subscribed := time.Now(), false
@@ -65,9 +65,9 @@ func (k *turnKeeper) run() {
 			k.successor.continueSuspended(k.ctx)
 			k.store.checkUnconfirmed(k.ctx, true)
 		case <-watch.C:
-			k.observe()
+			k.cancelRequested()
 		case <-look.C:
-			k.observe()
+			k.cancelRequested()
 			k.store.checkUnconfirmed(k.ctx, false)
 			k.checkClosing()
 		case <-orphans.C:
@@ -80,7 +80,7 @@ func (k *turnKeeper) run() {
 			swept = k.sweepAll(time.Time{})
 		case <-sweeps.C:
 			swept = k.sweepAll(swept)
-			sweeps.Reset(jitter(sweepForReaders))
+			sweeps.Reset(withJitter(sweepForReaders))
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (k *turnKeeper) sweepAll(last time.Time) time.Time {
 	if k.store.readers.Load() == 0 && time.Since(last) < sweepEvery*4/5 {
 		return last
 	}
-	more := k.successor.sweep(k.ctx)
+	more := k.successor.sweepOrphans(k.ctx)
 	more = k.successor.sweepDue(k.ctx) || more
 	k.retained.sweepRetained(k.ctx)
 	if more {
@@ -109,15 +109,15 @@ func (k *turnKeeper) sweepAll(last time.Time) time.Time {
 	return time.Now()
 }
 
-// jitter keeps gateways from doing the same thing at the same time.
-func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5) }
+// withJitter keeps gateways from doing the same thing at the same time.
+func withJitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5) }
 
-// observe cancels the turns whose end was asked for on any gateway.
-func (k *turnKeeper) observe() {
+// cancelRequested cancels the turns whose end was asked for on any gateway.
+func (k *turnKeeper) cancelRequested() {
 	if k.turns.isIdle() {
 		return
 	}
-	name := cancels(k.store.holder.Owner)
+	name := cancelIndex(k.store.holder.Owner)
 	asked, err := k.store.cfg.Store.Index(k.ctx, name, store.Range{Max: 1 << 53, Limit: 1000})
 	if k.store.recordOutage(err) != nil {
 		return

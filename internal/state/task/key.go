@@ -18,7 +18,7 @@ type keyed struct {
 	// continues with it.
 	Owner string `json:"owner,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
-	Over  bool   `json:"over,omitempty"` // the turn has ended
+	Ended bool   `json:"over,omitempty"` // the turn has ended
 }
 
 // encode returns k as it is stored.
@@ -42,12 +42,12 @@ type claim struct {
 	keyed
 }
 
-// release notes that the turn of the key is over: its memory begins to run out.
-func (c *claim) release(of *identity) {
+// releaseKey notes that the turn of the key is over: its memory begins to run out.
+func (c *claim) releaseKey(of *identity) {
 	if c.key == "" {
 		return
 	}
-	c.Over = true
+	c.Ended = true
 	_, err := of.store.cfg.Store.PutValue(of.ctx, c.key, store.Value{Data: c.encode(), Version: 1}, keyMemory)
 	_ = of.store.recordOutage(err)
 }

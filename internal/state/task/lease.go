@@ -32,7 +32,7 @@ func (l *processLease) keepRenewed(ctx context.Context, renewed chan<- struct{})
 			return
 		case <-due.C:
 		}
-		if l.renew() != nil {
+		if l.renewLease() != nil {
 			continue
 		}
 		select {
@@ -42,9 +42,9 @@ func (l *processLease) keepRenewed(ctx context.Context, renewed chan<- struct{})
 	}
 }
 
-// renew takes or prolongs the lease.
-func (l *processLease) renew() error {
-	l.fence() // a process that was stopped for long does not know yet that its lease is over
+// renewLease takes or prolongs the lease.
+func (l *processLease) renewLease() error {
+	l.fenceIfLate() // a process that was stopped for long does not know yet that its lease is over
 	began := time.Now()
 	err := l.recordOutage(l.cfg.Store.RenewLease(context.Background(), l.holder, l.cfg.Lease))
 	l.leased.Store(err == nil)
@@ -57,8 +57,8 @@ func (l *processLease) renew() error {
 // Holder is this process in the store, whose lease the Service renews.
 func (l *processLease) Holder() store.Holder { return l.holder }
 
-// watch fences while the keeper waits for a store that does not answer.
-func (l *processLease) watch(ctx context.Context) {
+// watchLease fences while the keeper waits for a store that does not answer.
+func (l *processLease) watchLease(ctx context.Context) {
 	look := time.NewTicker(min(lookEvery, l.cfg.Lease/10))
 	defer look.Stop()
 	for {
@@ -66,20 +66,20 @@ func (l *processLease) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			l.fence()
+			l.fenceIfLate()
 		}
 	}
 }
 
-// fence ends the runs of this process before another one can claim them: its lease has not
+// fenceIfLate ends the runs of this process before another one can claim them: its lease has not
 // been renewed for two thirds of it, by a clock that is never set.
-func (l *processLease) fence() {
+func (l *processLease) fenceIfLate() {
 	if renewed := l.renewed.Load(); renewed != nil && time.Since(*renewed) <= l.cfg.Lease*2/3 {
 		return
 	}
 	for _, t := range l.turns.fenceRuns() {
 		l.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task)).Msg("run_fenced")
-		t.cancel(unavailable(nil))
+		t.cancel(storeUnavailable(nil))
 	}
 }
 

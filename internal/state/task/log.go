@@ -30,7 +30,7 @@ type turnLogs struct {
 // *fault.Error while the store is unavailable.
 func (s *turnLogs) OpenLog(ctx context.Context, turn string) (*Log, error) {
 	l := &Log{logs: s}
-	if err := l.more(ctx, turn); err != nil {
+	if err := l.readPage(ctx, turn); err != nil {
 		return nil, err
 	}
 	if l.Turn != turn {
@@ -45,7 +45,7 @@ func (s *turnLogs) stillRuns(ctx context.Context, id, turn string) (bool, error)
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrUnavailable):
-		return false, unavailable(s.recordOutage(err))
+		return false, storeUnavailable(s.recordOutage(err))
 	case err != nil:
 		return false, nil
 	}
@@ -102,7 +102,7 @@ func (s *turnLogs) savedFor(ctx context.Context, turn string) (string, error) {
 		return "", ErrGone
 	}
 	if err != nil {
-		return "", unavailable(s.recordOutage(err))
+		return "", storeUnavailable(s.recordOutage(err))
 	}
 	saved, err := readSaved(items)
 	var of head
@@ -133,19 +133,19 @@ type Log struct {
 }
 
 // IsFor reports whether c may read the log, by the rule of the task that it belongs to.
-func (l *Log) IsFor(c Caller) bool { return c.finds(l.Tenant, l.Owner) }
+func (l *Log) IsFor(c Caller) bool { return c.mayFind(l.Tenant, l.Owner) }
 
-// more reads the next page.
-func (l *Log) more(ctx context.Context, turn string) error {
+// readPage reads the next page.
+func (l *Log) readPage(ctx context.Context, turn string) error {
 	entries, err := l.logs.cfg.Store.ReadLog(ctx, turn, l.last, page)
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && len(entries) == 0 && l.last == 0:
 		return ErrGone
 	case err != nil:
-		return unavailable(l.logs.recordOutage(err))
+		return storeUnavailable(l.logs.recordOutage(err))
 	}
 	for _, e := range entries {
-		logged, err := l.read(e)
+		logged, err := l.readEntry(e)
 		if err != nil {
 			return ErrGone
 		}
@@ -155,8 +155,8 @@ func (l *Log) more(ctx context.Context, turn string) error {
 	return nil
 }
 
-// read takes an entry apart.
-func (l *Log) read(e store.Entry) (all []Logged, err error) {
+// readEntry takes an entry apart.
+func (l *Log) readEntry(e store.Entry) (all []Logged, err error) {
 	for line := range bytes.Lines(e.Data) {
 		if l.Turn == "" {
 			if err := json.Unmarshal(line, &l.head); err != nil {
@@ -183,7 +183,7 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 		for i, logged := range l.ready {
 			_, done := logged.Event.(*stream.Done)
 			if logged.N > n || done && logged.N < n {
-				l.ready = l.corrected(ctx, n, l.ready[i:])
+				l.ready = l.withCorrection(ctx, n, l.ready[i:])
 				return true, nil
 			}
 			skipped(logged.Event)
@@ -194,7 +194,7 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 		}
 		l.ready = nil
 		before := l.last
-		if err := l.more(ctx, l.Turn); err != nil {
+		if err := l.readPage(ctx, l.Turn); err != nil {
 			return false, err
 		}
 		if l.last == before {
@@ -206,7 +206,7 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 				return runs, err
 			}
 			// It may have got its end since the last look.
-			if err := l.more(ctx, l.Turn); err != nil || l.last == before {
+			if err := l.readPage(ctx, l.Turn); err != nil || l.last == before {
 				return false, err
 			}
 		}
@@ -220,12 +220,12 @@ func (l *Log) Past(ctx context.Context, use func(stream.Event)) (ended bool, err
 		for _, t := range l.ready {
 			use(t.Event)
 		}
-		if ends(l.ready) {
+		if endsTurn(l.ready) {
 			return true, nil
 		}
 		l.ready = nil
 		before := l.last
-		if err := l.more(ctx, l.Turn); err != nil {
+		if err := l.readPage(ctx, l.Turn); err != nil {
 			return false, err
 		}
 		if l.last == before {
@@ -240,20 +240,20 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Logged, error] {
 	return func(yield func([]Logged, error) bool) {
 		l.logs.readers.Add(1)
 		defer l.logs.readers.Add(-1)
-		if len(l.ready) > 0 && (!yield(l.ready, nil) || ends(l.ready)) {
+		if len(l.ready) > 0 && (!yield(l.ready, nil) || endsTurn(l.ready)) {
 			return
 		}
 		l.ready = nil
 		for e, err := range store.Follow(ctx, l.logs.cfg.Store, l.Turn, l.last) {
 			var logged []Logged
 			if err == nil {
-				logged, err = l.read(e)
+				logged, err = l.readEntry(e)
 			}
 			if err != nil && ctx.Err() == nil {
 				err = ErrGone
 			}
-			over := ends(logged)
-			if logged = l.behind(ctx, logged); len(logged) == 0 && err == nil {
+			over := endsTurn(logged)
+			if logged = l.dropSeen(ctx, logged); len(logged) == 0 && err == nil {
 				continue
 			}
 			if !yield(logged, err) || err != nil || over {
@@ -263,25 +263,25 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Logged, error] {
 	}
 }
 
-// behind returns those of some events that the reader does not have, and Done in any case.
-func (l *Log) behind(ctx context.Context, logged []Logged) []Logged {
-	for len(logged) > 0 && logged[0].N <= l.ahead && !ends(logged[:1]) {
+// dropSeen returns those of some events that the reader does not have, and Done in any case.
+func (l *Log) dropSeen(ctx context.Context, logged []Logged) []Logged {
+	for len(logged) > 0 && logged[0].N <= l.ahead && !endsTurn(logged[:1]) {
 		l.skipped(logged[0].Event)
 		l.passed = logged[0].N
 		logged = logged[1:]
 	}
 	if len(logged) > 0 {
-		logged, l.ahead = l.corrected(ctx, l.ahead, logged), 0
+		logged, l.ahead = l.withCorrection(ctx, l.ahead, logged), 0
 	}
 	return logged
 }
 
-// corrected returns rest, which is new to a reader who has n. One who has events that the log never
+// withCorrection returns rest, which is new to a reader who has n. One who has events that the log never
 // got, because their gateway was cut off from the store until another one went on with the turn, is
 // shown first which text counts, under the number that it has already.
-func (l *Log) corrected(ctx context.Context, n int, rest []Logged) []Logged {
+func (l *Log) withCorrection(ctx context.Context, n int, rest []Logged) []Logged {
 	next := rest[0]
-	if _, corrects := next.Event.(*stream.Reset); corrects || l.passed >= n || next.N <= n || next.N != gap(l.passed)+1 || l.Dialect != "" {
+	if _, corrects := next.Event.(*stream.Reset); corrects || l.passed >= n || next.N <= n || next.N != gapAfter(l.passed)+1 || l.Dialect != "" {
 		return rest
 	}
 	kept, err := l.logs.readAll(ctx, l.Turn)
@@ -303,15 +303,15 @@ func (s *turnLogs) readAll(ctx context.Context, turn string) (stored, error) {
 	l, err := s.OpenLog(ctx, turn)
 	for err == nil {
 		before := l.last
-		if err = l.more(ctx, turn); err == nil && l.last == before {
+		if err = l.readPage(ctx, turn); err == nil && l.last == before {
 			return stored{logged: l.ready, last: l.last}, nil
 		}
 	}
 	return stored{}, err
 }
 
-// silence is how long ago a turn has emitted its last event, by the clock of the store.
-func (s *turnLogs) silence(ctx context.Context, turn string) (time.Duration, error) {
+// silenceOf is how long ago a turn has emitted its last event, by the clock of the store.
+func (s *turnLogs) silenceOf(ctx context.Context, turn string) (time.Duration, error) {
 	left, err := s.cfg.Store.LogLeft(ctx, turn)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
@@ -333,7 +333,7 @@ func (s *turnLogs) hasNoLog(ctx context.Context, task store.Task) bool {
 func (s *turnLogs) traceOf(ctx context.Context, id string, t store.Task) ([]byte, error) {
 	items, err := s.cfg.Store.List(ctx, store.TraceKey(id), 0, 0)
 	if err != nil {
-		return nil, unavailable(s.recordOutage(err))
+		return nil, storeUnavailable(s.recordOutage(err))
 	}
 	parts := readParts(items)
 	doc := readDocument(id, t)
@@ -348,7 +348,7 @@ func (s *turnLogs) traceOf(ctx context.Context, id string, t store.Task) ([]byte
 		if err != nil {
 			return nil, err
 		}
-		rec := k.record(record.New(s.cfg.Trace, turn, doc.began(turn, t.Created)))
+		rec := k.recordEvents(record.New(s.cfg.Trace, turn, doc.beginOfTurn(turn, t.Created)))
 		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
 	}
 	return record.Join(id, parts).Encode(), nil

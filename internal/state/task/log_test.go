@@ -95,7 +95,7 @@ func TestClosingMakesATurnWhole(t *testing.T) {
 		for i, ev := range whole[:cut] {
 			k.logged = append(k.logged, Logged{stream.Stamp{N: i + 1, At: time.Duration(i+1) * time.Second}, ev})
 		}
-		data, n := k.close(lost(), time.Hour, nil)
+		data, n := k.closingEvents(lostFault(), time.Hour, nil)
 		if cut == len(whole) {
 			if n != 0 || data != nil {
 				t.Errorf("a turn that had ended: %d, %s", n, data)

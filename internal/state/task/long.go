@@ -14,10 +14,10 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// stored returns the document as it is stored, and the texts that are to be added to the list
+// encodeStored returns the document as it is stored, and the texts that are to be added to the list
 // of its long ones; nil: none. From then on d has of those their beginning.
-func (d *document) stored() (doc, long []byte) {
-	doc = d.short()
+func (d *document) encodeStored() (doc, long []byte) {
+	doc = d.encodeShort()
 	if len(doc) <= maxDocument {
 		return doc, nil
 	}
@@ -25,13 +25,13 @@ func (d *document) stored() (doc, long []byte) {
 	// The parts of an answer are found in it as long as it is whole.
 	d.moveParts(moved)
 	d.moveTexts(moved)
-	for doc = d.short(); len(doc) > maxDocument && len(d.History) > 2; doc = d.short() {
+	for doc = d.encodeShort(); len(doc) > maxDocument && len(d.History) > 2; doc = d.encodeShort() {
 		half := len(d.History) / 2
 		text, err := json.Marshal(d.History[:half], jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 		if err != nil {
 			break
 		}
-		d.Earlier = append(d.Earlier, earlier{half, move(moved, string(text))})
+		d.Earlier = append(d.Earlier, earlier{half, moveText(moved, string(text))})
 		d.History = slices.Clone(d.History[half:])
 	}
 	if len(moved) > 0 {
@@ -42,9 +42,9 @@ func (d *document) stored() (doc, long []byte) {
 
 // moveTexts moves what is long.
 func (d *document) moveTexts(moved map[string]string) {
-	for _, s := range d.texts() {
+	for _, s := range d.allTexts() {
 		if *s.at == nil && len(*s.text) > maxHead {
-			*s.at = &elsewhere{Text: move(moved, *s.text)}
+			*s.at = &elsewhere{Text: moveText(moved, *s.text)}
 			*s.text, _ = chat.Truncate(*s.text, maxHead)
 		}
 	}
@@ -52,14 +52,14 @@ func (d *document) moveTexts(moved map[string]string) {
 
 // moveParts moves what repeats a part of a message that is to be moved.
 func (d *document) moveParts(moved map[string]string) {
-	for _, s := range d.repeated() {
+	for _, s := range d.repeatedTexts() {
 		for i := range d.History {
 			m := &d.History[i]
 			if *s.at != nil || !s.canBePart(m) {
 				continue
 			}
-			if from, ok := place(*s.text, nil, m); ok {
-				*s.at = &elsewhere{Text: move(moved, m.Content), From: from, To: from + len(*s.text)}
+			if from, ok := placeIn(*s.text, nil, m); ok {
+				*s.at = &elsewhere{Text: moveText(moved, m.Content), From: from, To: from + len(*s.text)}
 				*s.text, _ = chat.Truncate(*s.text, maxHead)
 			}
 		}
@@ -71,28 +71,28 @@ func (s slot) canBePart(m *message) bool {
 	return m.Elsewhere == nil && len(m.Content) > maxHead && len(*s.text) > maxHead && len(*s.text) != len(m.Content)
 }
 
-// move adds a text to those that are moved, and returns its id.
-func move(moved map[string]string, text string) string {
+// moveText adds a text to those that are moved, and returns its id.
+func moveText(moved map[string]string, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	id := base64.RawURLEncoding.EncodeToString(sum[:12])
 	moved[id] = text
 	return id
 }
 
-// short returns the document with each of its texts once.
-func (d *document) short() []byte {
-	defer d.refer()()
+// encodeShort returns the document with each of its texts once.
+func (d *document) encodeShort() []byte {
+	defer d.referRepeated()()
 	return d.encode()
 }
 
-// listed returns the document as lists show it: its newest messages, with texts that are cut,
+// encodeListed returns the document as lists show it: its newest messages, with texts that are cut,
 // and without artifacts unless they are asked for.
-func (d *document) listed(artifacts bool) []byte {
+func (d *document) encodeListed(artifacts bool) []byte {
 	if !artifacts {
 		d.Artifacts = nil
 	}
 	d.Earlier = nil
-	d.cut(maxHead)
+	d.cutTexts(maxHead)
 	text := d.encode()
 	for len(text) > maxDocument && len(d.History) > 2 {
 		d.History = d.History[len(d.History)/2:]

@@ -27,7 +27,7 @@ func keptDocument(doc []byte, items ...[]byte) *document {
 		_ = json.Unmarshal(item, &long)
 	}
 	if !d.isWhole() {
-		d.complete(long)
+		d.addLongTexts(long)
 	}
 	return d
 }
@@ -35,18 +35,18 @@ func keptDocument(doc []byte, items ...[]byte) *document {
 // answered is a document of a team's turn, whose answer is said several times.
 func answeredBy(texts ...string) (d *document, all string) {
 	d = &document{ID: "task_1", SessionID: "c", ContextID: "c"}
-	d.asked("turn_1", &Request{Chat: &chat.Request{Input: "the question"}}, time.Unix(0, 0), 50)
+	d.addInput("turn_1", &Request{Chat: &chat.Request{Input: "the question"}}, time.Unix(0, 0), 50)
 	said := new(answer)
 	for i, text := range texts {
 		name := fmt.Sprint("agent", i)
-		said.note(&stream.AgentRun{AgentID: name, Status: stream.AgentStarted})
-		said.note(&stream.Delta{Text: text, Attribution: stream.Attribution{AgentID: name}})
-		said.note(&stream.Delta{Text: "\n\n"})
+		said.addEvent(&stream.AgentRun{AgentID: name, Status: stream.AgentStarted})
+		said.addEvent(&stream.Delta{Text: text, Attribution: stream.Attribution{AgentID: name}})
+		said.addEvent(&stream.Delta{Text: "\n\n"})
 		all += text + "\n\n"
 	}
-	said.note(&stream.Route{AgentID: "agent0", Decision: stream.Routed})
-	said.note(&stream.Done{Reason: stream.InputRequired})
-	d.ended(InputRequired, said, "turn_1", time.Unix(1, 0), 50)
+	said.addEvent(&stream.Route{AgentID: "agent0", Decision: stream.Routed})
+	said.addEvent(&stream.Done{Reason: stream.InputRequired})
+	d.endTurn(InputRequired, said, "turn_1", time.Unix(1, 0), 50)
 	return d, all
 }
 
@@ -58,7 +58,7 @@ func TestAnswerIsStoredOnce(t *testing.T) {
 		one, other := strings.Repeat("first ", n), strings.Repeat("second ", n)
 		d, answer := answeredBy(one, other)
 		before := string(d.encode())
-		doc, long := d.stored()
+		doc, long := d.encodeStored()
 		if len(doc) > maxDocument {
 			t.Errorf("%d: the document has %d bytes", n, len(doc))
 		}
@@ -96,15 +96,15 @@ func TestDocumentsAreShort(t *testing.T) {
 		for n := range 1 + r.IntN(min(2*most, 120)) {
 			turn := fmt.Sprint("turn_", n)
 			said = append(said, text())
-			d.asked(turn, &Request{Chat: &chat.Request{Input: said[len(said)-1]}}, time.Unix(0, 0), most)
+			d.addInput(turn, &Request{Chat: &chat.Request{Input: said[len(said)-1]}}, time.Unix(0, 0), most)
 			a := answerOf(&stream.Done{Reason: []stream.FinishReason{stream.InputRequired, stream.Stop}[r.IntN(2)]})
 			if r.IntN(5) > 0 {
 				said = append(said, text())
 				a.text = []byte(said[len(said)-1])
 			}
-			d.ended(stateOf(a.Reason()), a, turn, time.Unix(0, 0), most)
+			d.endTurn(stateOf(a.Reason()), a, turn, time.Unix(0, 0), most)
 			var long []byte
-			if doc, long = d.stored(); len(doc) > maxDocument {
+			if doc, long = d.encodeStored(); len(doc) > maxDocument {
 				t.Fatalf("%d: %d bytes after %d turns", seed, len(doc), n+1)
 			}
 			if long != nil {
@@ -123,10 +123,10 @@ func TestDocumentsAreShort(t *testing.T) {
 				t.Errorf("%d: message %d of %d has %d bytes, want %d", seed, i, len(want), len(m.Content), len(want[i]))
 			}
 		}
-		if q := got.Metadata.PendingQuestion; q != nil && q.Asked[len(q.Asked)-2].Content == "" {
+		if q := got.Metadata.PendingQuestion; q != nil && q.Messages[len(q.Messages)-2].Content == "" {
 			t.Errorf("%d: the question lacks its request", seed)
 		}
-		if list := keptDocument(doc).listed(false); len(list) > 2*maxDocument || !json.Valid(list) || bytes.Contains(list, []byte(`"elsewhere"`)) {
+		if list := keptDocument(doc).encodeListed(false); len(list) > 2*maxDocument || !json.Valid(list) || bytes.Contains(list, []byte(`"elsewhere"`)) {
 			t.Errorf("%d: in a list it has %d bytes", seed, len(list))
 		}
 	}
@@ -136,7 +136,7 @@ func TestDocumentsAreShort(t *testing.T) {
 func TestLostLongText(t *testing.T) {
 	t.Parallel()
 	d, _ := answeredBy(strings.Repeat("word ", 50_000))
-	doc, _ := d.stored()
+	doc, _ := d.encodeStored()
 	got := keptDocument(doc)
 	last := got.History[len(got.History)-1].Content
 	if len(last) > maxHead || !strings.HasPrefix(last, "word word") || !strings.HasSuffix(last, cutMark) || bytes.Contains(got.encode(), []byte("elsewhere")) {
@@ -174,7 +174,7 @@ func TestPagesOfLongTasks(t *testing.T) {
 		ids = append(ids, "task_old")
 		var listed []string
 		for q := (store.Query{Conversation: "conv_1", Limit: 3}); ; {
-			page, err := s.List(t.Context(), Caller{}, q, Shown{})
+			page, err := s.List(t.Context(), Caller{}, q, ListOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,28 +29,28 @@ func (s *turnCloser) endLost(ctx context.Context, id string, task store.Task, ru
 	doc, begun := readDocument(id, task), readDocument(id, task)
 	c := store.Closing{Task: task}
 	var said answer
-	lost := lostOr(owned)
+	lost := lostOrUnavailable(owned)
 	if plain, ok := run.(*plainRun); ok {
 		kept.claims, c.Side = plain.all+1, store.Side{Key: store.TurnKey(task.Turn), Drop: true}
-		if lost = lostOr(false); task.Cancel {
-			lost = cancelled()
+		if lost = lostOrUnavailable(false); task.Cancel {
+			lost = cancelledFault()
 		}
 	}
 	if err != nil {
 		c.State = Failed
-		said.note(stream.NewError(lost, true))
+		said.addEvent(stream.NewError(lost, true))
 	} else {
-		silent, err := s.silence(ctx, task.Turn)
+		silent, err := s.silenceOf(ctx, task.Turn)
 		if err != nil {
 			return s.recordOutage(err)
 		}
-		s.closeLog(kept, lost, kept.lasted()+silent, &said, &c)
+		s.closeLog(kept, lost, kept.lastMoment()+silent, &said, &c)
 	}
-	doc.ended(c.State, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
+	doc.endTurn(c.State, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
 	var long []byte
-	c.Doc, long = doc.stored()
+	c.Doc, long = doc.encodeStored()
 	c.Holder = store.Holder{}
-	if c.TTL, err = s.scheduleRemoval(ctx, id, doc, said.waits()); err != nil {
+	if c.TTL, err = s.scheduleRemoval(ctx, id, doc, said.longestWait()); err != nil {
 		return err
 	}
 	if c.State == InputRequired && run != nil && kept.claims == 0 { // a run ends its wait itself
@@ -81,9 +81,9 @@ func (s *turnCloser) reportLost(ctx context.Context, id string, before store.Tas
 // and into said all that the turn has said then.
 func (s *turnCloser) closeLog(kept stored, lost error, after time.Duration, said *answer, c *store.Closing) {
 	for _, logged := range kept.logged {
-		said.note(logged.Event)
+		said.addEvent(logged.Event)
 	}
-	data, n := kept.close(lost, after, said)
+	data, n := kept.closingEvents(lost, after, said)
 	if c.State = Failed; said.Done != nil {
 		c.State = stateOf(said.Reason())
 	}
@@ -95,13 +95,13 @@ func (s *turnCloser) closeLog(kept stored, lost error, after time.Duration, said
 
 // traceLost adds the turn of a dead process, from its log and from what closed it.
 func (s *turnCloser) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
-	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
+	rec := record.New(s.cfg.Trace, t.Turn, doc.beginOfTurn(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
 		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
 			k.logged = append(k.logged, Logged{at, ev})
 		})
 	}
-	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
+	_ = s.pushTrace(ctx, id, k.recordEvents(rec).Part(true), c.TTL)
 }
 
 // writeClosing brings a task, and the log of its turn, to where another process continues, or nobody

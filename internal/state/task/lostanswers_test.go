@@ -221,7 +221,7 @@ func replies(ctx context.Context, l *losing) error {
 }
 
 func approves(ctx context.Context, l *losing) error {
-	req := Request{Chat: &chat.Request{Input: "yes"}, TaskID: l.task, Asked: l.turn, Question: "appr_1"}
+	req := Request{Chat: &chat.Request{Input: "yes"}, TaskID: l.task, AskingTurn: l.turn, Question: "appr_1"}
 	if l.s.cfg.Runs != nil {
 		req.Durable = true
 	}

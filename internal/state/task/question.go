@@ -17,7 +17,7 @@ type taskAdopter struct{ *turnStore }
 // forRequest returns the question as a request answers it.
 func (q *question) forRequest() *chat.Clarification {
 	asked := &chat.Clarification{AgentID: q.AgentID, InARow: int(q.InARow)}
-	for _, m := range q.Asked {
+	for _, m := range q.Messages {
 		role := chat.RoleModel
 		if m.Role == "user" {
 			role = chat.RoleUser
@@ -27,9 +27,9 @@ func (q *question) forRequest() *chat.Clarification {
 	return asked
 }
 
-// recall looks at the newest task of the conversation: it sets in the request who answered
+// recallTask looks at the newest task of the conversation: it sets in the request who answered
 // last and, if the task waits for an input, makes the request its reply.
-func (s *taskAdopter) recall(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
+func (s *taskAdopter) recallTask(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
 		Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: req.Chat.ConversationID, Limit: 1,
 	})
@@ -41,7 +41,7 @@ func (s *taskAdopter) recall(ctx context.Context, t *Turn, req *Request) (contin
 	if page.Tasks[0].State != InputRequired || doc.Metadata.PendingQuestion == nil {
 		return false, nil
 	}
-	err = s.adopt(ctx, t, req, doc, page.Tasks[0])
+	err = s.adoptTask(ctx, t, req, doc, page.Tasks[0])
 	if isOvertaken(err) { // another input was faster
 		return false, nil
 	}
@@ -61,7 +61,7 @@ func (s *taskAdopter) resumeTask(ctx context.Context, t *Turn, req *Request) err
 	if doc.Metadata.PendingQuestion == nil {
 		return taskFault(chat.TaskNeedsApproval())
 	}
-	err = s.adopt(ctx, t, req, doc, task)
+	err = s.adoptTask(ctx, t, req, doc, task)
 	if isOvertaken(err) {
 		return taskFault(chat.NoSuchTask())
 	}
@@ -87,24 +87,24 @@ func taskFault(f *chat.FieldError) error {
 	return e
 }
 
-// adopt makes a waiting task the turn's, and sets in the request what it answers.
-func (s *taskAdopter) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
+// adoptTask makes a waiting task the turn's, and sets in the request what it answers.
+func (s *taskAdopter) adoptTask(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
 	before := task
-	asked, err := s.asks(ctx, doc)
+	asked, err := s.fullQuestion(ctx, doc)
 	if err != nil {
 		return err
 	}
-	doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	doc.addInput(t.id, req, t.began, s.cfg.MaxHistory)
 	own := *req.Chat
 	req.Chat.Question = asked.forRequest()
 	req.Chat.LastAgent = doc.Metadata.LastAgent
 	if req.Chat.ConversationID == "" {
 		req.Chat.ConversationID = doc.ContextID
 	}
-	task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
+	task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.beginSaving(req)
 	if err := s.replaceDocument(t.ctx, doc, task, s.cfg.TTL); err != nil {
 		if errors.Is(err, store.ErrUnavailable) {
-			before.Side = t.saved()
+			before.Side = t.dropSaved()
 			s.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
 		}
 		*req.Chat, t.identity.saves = own, false
@@ -115,17 +115,17 @@ func (s *taskAdopter) adopt(ctx context.Context, t *Turn, req *Request, doc *doc
 	return nil
 }
 
-// asks returns the question of a task with all of its texts. The document stays as it is.
-func (s *taskAdopter) asks(ctx context.Context, d *document) (*question, error) {
+// fullQuestion returns the question of a task with all of its texts. The document stays as it is.
+func (s *taskAdopter) fullQuestion(ctx context.Context, d *document) (*question, error) {
 	q := *d.Metadata.PendingQuestion
-	if !slices.ContainsFunc(q.Asked, func(a asked) bool { return a.Elsewhere != nil }) {
+	if !slices.ContainsFunc(q.Messages, func(a questionMessage) bool { return a.Elsewhere != nil }) {
 		return &q, nil
 	}
 	long, err := s.longTexts(ctx, d.ID)
 	if err != nil {
 		return nil, err
 	}
-	q.Asked = slices.Clone(q.Asked)
-	(&document{Metadata: metadata{PendingQuestion: &q}}).complete(long)
+	q.Messages = slices.Clone(q.Messages)
+	(&document{Metadata: metadata{PendingQuestion: &q}}).addLongTexts(long)
 	return &q, nil
 }

@@ -20,12 +20,12 @@ func readDocument(id string, t store.Task) *document {
 	}
 	if err != nil || !IsState(d.Status.State) {
 		d = new(document)
-		err = json.Unmarshal(t.Doc, d, lenient())
+		err = json.Unmarshal(t.Doc, d, lenientOptions())
 	}
 	if err != nil {
 		d = readForeign(t.Doc)
 	}
-	d.dereference()
+	d.resolveReferences()
 	d.ID = id
 	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
 		d.SessionID, d.ContextID = conversation, conversation
@@ -56,8 +56,8 @@ func (d *document) encode() []byte {
 	return text
 }
 
-// began returns when a turn began, as far as the document says.
-func (d *document) began(turn string, created time.Time) time.Time {
+// beginOfTurn returns when a turn began, as far as the document says.
+func (d *document) beginOfTurn(turn string, created time.Time) time.Time {
 	for _, m := range d.History {
 		if m.TurnID == turn || m.MessageID == turn+":user" {
 			if at, err := time.Parse(time.RFC3339, m.Timestamp); err == nil {

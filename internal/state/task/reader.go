@@ -92,15 +92,15 @@ type Listed struct {
 	Next  string           `json:"next_cursor,omitempty"`
 }
 
-// Shown says what a list shows.
-type Shown struct {
+// ListOptions says what a list shows.
+type ListOptions struct {
 	Artifacts bool // of each task
 	Most      int  // bytes of documents, unless the first one has more; 0: MaxList
 }
 
 // List returns a page of c's tasks, newest first. q's tenant and user are c's. It may be
 // called after Listing.
-func (s *taskReader) List(ctx context.Context, c Caller, q store.Query, what Shown) (*Listed, error) {
+func (s *taskReader) List(ctx context.Context, c Caller, q store.Query, what ListOptions) (*Listed, error) {
 	if c.Principal.IsAnonymous() { // no list shows what belongs to all of them
 		return &Listed{Tasks: []jsontext.Value{}}, nil
 	}
@@ -116,7 +116,7 @@ func (s *taskReader) List(ctx context.Context, c Caller, q store.Query, what Sho
 		return nil, e
 	}
 	if err != nil {
-		return nil, unavailable(s.recordOutage(err))
+		return nil, storeUnavailable(s.recordOutage(err))
 	}
 	list := &Listed{Tasks: []jsontext.Value{}, Next: page.Next}
 	room := cmp.Or(what.Most, maxList) - 100 // what stands around them
@@ -124,7 +124,7 @@ func (s *taskReader) List(ctx context.Context, c Caller, q store.Query, what Sho
 		if conversation != "" && page.Tasks[i].Conversation != conversation {
 			continue
 		}
-		doc := readDocument(id, page.Tasks[i]).listed(what.Artifacts)
+		doc := readDocument(id, page.Tasks[i]).encodeListed(what.Artifacts)
 		if room -= len(doc) + 1; room < 0 && i > 0 {
 			list.Next = store.NewCursor(page.IDs[i-1], page.Tasks[i-1].Created)
 			break
@@ -143,7 +143,7 @@ func (s *taskReader) Count(ctx context.Context, c Caller, q store.Query, most in
 	for n < most {
 		page, err := s.cfg.Store.Tasks(ctx, q)
 		if err != nil {
-			return 0, unavailable(s.recordOutage(err))
+			return 0, storeUnavailable(s.recordOutage(err))
 		}
 		n += len(page.IDs)
 		if q.Cursor = page.Next; q.Cursor == "" {
@@ -167,19 +167,19 @@ func (s *taskReader) Trace(ctx context.Context, c Caller, id string) ([]byte, er
 	return s.traceOf(ctx, id, t)
 }
 
-// Asked returns the ids of the questions for which a task waits, and whether the task is
+// OpenQuestions returns the ids of the questions for which a task waits, and whether the task is
 // c's. Of one that is not the caller must not learn even that it is there, unless it may
 // answer one of them.
-func (s *taskReader) Asked(ctx context.Context, c Caller, id string) (ids []string, own bool, err error) {
+func (s *taskReader) OpenQuestions(ctx context.Context, c Caller, id string) (ids []string, own bool, err error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && !c.sees(t.Tenant, t.User),
-		err == nil && final(t.State) && !c.mine(t): // nobody is asked any more: it is not read, which would take time
+	case errors.Is(err, store.ErrNotFound), err == nil && !c.sharesTenant(t.Tenant, t.User),
+		err == nil && isFinal(t.State) && !c.ownsTask(t): // nobody is asked any more: it is not read, which would take time
 		return nil, false, notFound()
 	case err != nil:
-		return nil, false, unavailable(s.recordOutage(err))
+		return nil, false, storeUnavailable(s.recordOutage(err))
 	}
-	return readDocument(id, t).Status.Approvals, c.mine(t), nil
+	return readDocument(id, t).Status.Approvals, c.ownsTask(t), nil
 }
 
 // Asking is a task that waits for people.
@@ -203,7 +203,7 @@ func (s *taskReader) Waiting(ctx context.Context, c Caller, conversation, cursor
 		return nil, "", e
 	}
 	if err != nil {
-		return nil, "", unavailable(s.recordOutage(err))
+		return nil, "", storeUnavailable(s.recordOutage(err))
 	}
 	for i, id := range page.IDs {
 		at := store.NewCursor(id, page.Tasks[i].Created)

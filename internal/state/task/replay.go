@@ -63,18 +63,18 @@ func (s *taskReader) isOver(ctx context.Context, r *Replay) (bool, error) {
 		return false, nil // the request that claimed it was refused, or its time is over
 	}
 	if err != nil {
-		return false, unavailable(s.recordOutage(err))
+		return false, storeUnavailable(s.recordOutage(err))
 	}
 	used, err := readKeyed(v.Data)
 	switch {
 	case err != nil || used.Turn != r.Turn:
 		return false, nil
-	case used.Over || used.Owner == "" || s.lease.isUncertain():
-		return used.Over, nil
+	case used.Ended || used.Owner == "" || s.lease.isUncertain():
+		return used.Ended, nil
 	}
 	alive, err := s.cfg.Store.LeasesAlive(ctx, store.Holder{Owner: used.Owner, Epoch: used.Epoch})
 	if err != nil {
-		return false, unavailable(s.recordOutage(err))
+		return false, storeUnavailable(s.recordOutage(err))
 	}
 	if alive[0] {
 		return false, nil
@@ -112,7 +112,7 @@ func (s *taskReader) KeyedTurn(ctx context.Context, tenant, owner, key string) (
 		return "", nil
 	}
 	if err != nil {
-		return "", unavailable(s.recordOutage(err))
+		return "", storeUnavailable(s.recordOutage(err))
 	}
 	used, err := readKeyed(v.Data)
 	if err != nil {

@@ -14,9 +14,9 @@ type Request struct {
 	// Recall looks at the newest task of the conversation: the input answers its question, if
 	// it has one, and Chat learns who answered last. Else the turn gets a task of its own.
 	Recall bool
-	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
+	// AskingTurn is the turn of TaskID that waits for a person, who has answered; empty: TaskID
 	// waits for an input.
-	Asked string
+	AskingTurn string
 	// Question is the one that the person has answered.
 	Question string
 	// MessageID is what the client calls its message; empty: it has no name for it.

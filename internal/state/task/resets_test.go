@@ -69,7 +69,7 @@ func (r *readers) Write(s stream.Stamp, ev stream.Event) error {
 		r.joined = ev.Accumulated
 		r.resets++
 	}
-	r.said.note(ev)
+	r.said.addEvent(ev)
 	r.trace.Observe(s.At, ev)
 	r.whole.Add(ev)
 	line, err := stream.AppendStored(nil, s, ev)
@@ -126,9 +126,9 @@ func TestResetOfAnAgent(t *testing.T) {
 		&stream.Delta{Attribution: of("x"), Text: "one "}, &stream.Delta{Attribution: of("y"), Text: "two "},
 		&stream.Delta{Attribution: of("x"), Text: "three"}, &stream.Reset{Accumulated: "one tw", Attribution: of("y")},
 		&stream.Delta{Attribution: of("y"), Text: "elve"})
-	a.note(&stream.Route{AgentID: "x"})
+	a.addEvent(&stream.Route{AgentID: "x"})
 	var m metadata
-	a.describe(&m)
+	a.fillMetadata(&m)
 	if x, y := m.AgentResponses[0].Content, m.AgentResponses[1].Content; x != "one " || y != "twelve" || string(a.text) != "one twelve" {
 		t.Errorf("x %q, y %q in %q", x, y, a.text)
 	}

@@ -32,11 +32,11 @@ type sweepProgress struct {
 
 // sweepRetained removes what is over, and walks on through the index.
 func (s *retentionSweeper) sweepRetained(ctx context.Context) {
-	began, policy := time.Now(), s.retention()
-	w := s.sweeper(policy)
+	began, policy := time.Now(), s.currentRetention()
+	w := s.newSweeper(policy)
 	gone, err := w.Due(ctx, began)
 	if err == nil {
-		err = s.walk(ctx, w, began)
+		err = s.walkIndex(ctx, w, began)
 	}
 	s.eraseSwept(ctx, gone > 0)
 	if gone > 0 {
@@ -60,11 +60,11 @@ func (s *retentionSweeper) eraseSwept(ctx context.Context, swept bool) {
 	k.dirty = s.Erase(ctx) != nil
 }
 
-// walk puts a page of the index right, if the policy is not that by which it was made.
-func (s *retentionSweeper) walk(ctx context.Context, w *Sweeper, now time.Time) error {
+// walkIndex puts a page of the index right, if the policy is not that by which it was made.
+func (s *retentionSweeper) walkIndex(ctx context.Context, w *Sweeper, now time.Time) error {
 	k := &s.progress
-	if !k.begun || !k.policy.same(w.Policy) {
-		known, err := w.Policy.marked(ctx, w.Store)
+	if !k.begun || !k.policy.equals(w.Policy) {
+		known, err := w.Policy.isMarked(ctx, w.Store)
 		if err != nil {
 			return err
 		}
@@ -76,12 +76,12 @@ func (s *retentionSweeper) walk(ctx context.Context, w *Sweeper, now time.Time) 
 	if k.walking == nil {
 		return nil
 	}
-	next, err := w.page(ctx, store.Range{Min: k.walking.Score, Max: 1 << 53, After: k.walking, Limit: retainPage}, now, func(Swept) {})
+	next, err := w.sweepPage(ctx, store.Range{Min: k.walking.Score, Max: 1 << 53, After: k.walking, Limit: retainPage}, now, func(Swept) {})
 	if err != nil {
 		return err
 	}
 	if k.walking = next; next == nil {
-		return w.Policy.mark(ctx, w.Store)
+		return w.Policy.storeMark(ctx, w.Store)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (s *retentionSweeper) walk(ctx context.Context, w *Sweeper, now time.Time) 
 func (s *retentionSweeper) Erase(ctx context.Context) error {
 	if e, ok := s.cfg.Store.(store.Eraser); ok {
 		if err := e.Erase(ctx); err != nil {
-			return unavailable(s.recordOutage(err))
+			return storeUnavailable(s.recordOutage(err))
 		}
 	}
 	return nil

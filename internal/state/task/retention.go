@@ -69,13 +69,13 @@ func (r Retention) DaysOf(own *int, kind, status string) int {
 	return r.Days
 }
 
-// same says whether two policies keep all tasks for as long.
-func (r Retention) same(other Retention) bool {
+// equals says whether two policies keep all tasks for as long.
+func (r Retention) equals(other Retention) bool {
 	return r.Set == other.Set && r.Days == other.Days && maps.Equal(r.ByTask, other.ByTask) && maps.Equal(r.ByStatus, other.ByStatus)
 }
 
-// retained says whether retention counts for a task, and not Spec.TTL.
-func (r Retention) retained(d *document) bool { return r.Set || d.Metadata.Workflow != "" }
+// appliesTo says whether retention counts for a task, and not Spec.TTL.
+func (r Retention) appliesTo(d *document) bool { return r.Set || d.Metadata.Workflow != "" }
 
 // daysOf returns for how many days the task of a document is kept behind its end.
 func (r Retention) daysOf(d *document) int {
@@ -86,9 +86,9 @@ func (r Retention) daysOf(d *document) int {
 	return r.DaysOf(d.Metadata.RetentionDays, d.Metadata.Kind, status)
 }
 
-// due returns when the records of a task that has ended go. The zero time: its end is not
+// removalTime returns when the records of a task that has ended go. The zero time: its end is not
 // known, so they go now.
-func (r Retention) due(d *document) time.Time {
+func (r Retention) removalTime(d *document) time.Time {
 	ended, err := time.Parse(time.RFC3339, d.Status.Timestamp)
 	if err != nil {
 		return time.Time{}

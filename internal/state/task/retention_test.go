@@ -38,10 +38,10 @@ func TestRetentionSection(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || faults != nil {
 		t.Errorf("%v (-want +got):\n%s", faults, diff)
 	}
-	if got, faults := read("retention: {}"); !got.same(Retention{Set: true, Days: 7}) || faults != nil {
+	if got, faults := read("retention: {}"); !got.equals(Retention{Set: true, Days: 7}) || faults != nil {
 		t.Errorf("%+v %v", got, faults)
 	}
-	if got, _ := read("tasks: {}"); !got.same(Retention{}) {
+	if got, _ := read("tasks: {}"); !got.equals(Retention{}) {
 		t.Errorf("%+v", got)
 	}
 	for content, want := range map[string]string{
@@ -185,7 +185,7 @@ func retentionOn(t *testing.T, st store.Store) {
 			t.Fatal(err)
 		}
 	}
-	w := s.sweeper(Retention{})
+	w := s.newSweeper(Retention{})
 	// Entries of what has not ended are there when a process died before it wrote the end.
 	for _, name := range []string{"live", "waiting"} {
 		if err := st.PutIndex(t.Context(), store.RetainIndex, store.Member{ID: tasks[name], Score: 1}, 0); err != nil {
@@ -296,7 +296,7 @@ func TestRetentionDryRun(t *testing.T) {
 		if err := w.All(t.Context(), time.Now(), func(w Swept) { got = append(got, w) }); err != nil {
 			t.Fatal(err)
 		}
-		if len(got) != 1 || got[0].ID != id || got[0].Days != tt.days || got[0].Gone != tt.gone || got[0].State != Completed {
+		if len(got) != 1 || got[0].ID != id || got[0].Days != tt.days || got[0].Removed != tt.gone || got[0].State != Completed {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -319,14 +319,14 @@ func TestRemovalThatFails(t *testing.T) {
 		}
 		later := time.Now().Add(8 * day)
 		st.after.Store(int64(n) + 1)
-		if _, err := s.sweeper(Retention{}).Due(t.Context(), later); err != nil {
+		if _, err := s.newSweeper(Retention{}).Due(t.Context(), later); err != nil {
 			failures++
 			if got := recordsOf(t, st, id); !slices.Contains(got, "entry") {
 				t.Errorf("%d removals succeeded: there is %q", n, got)
 			}
 		}
 		st.after.Store(0)
-		if _, err := s.sweeper(Retention{}).Due(t.Context(), later); err != nil || len(recordsOf(t, st, id)) > 0 {
+		if _, err := s.newSweeper(Retention{}).Due(t.Context(), later); err != nil || len(recordsOf(t, st, id)) > 0 {
 			t.Errorf("%d removals succeeded: %v, and then there is %q", n, err, recordsOf(t, st, id))
 		}
 		s.Close()
@@ -381,7 +381,7 @@ func TestSweepOfAll(t *testing.T) {
 		for range retainPage + 50 {
 			runTurn(t, s, "", "", nil, &stream.Done{Reason: stream.Stop})
 		}
-		w := s.sweeper(Retention{Set: true, Days: 9})
+		w := s.newSweeper(Retention{Set: true, Days: 9})
 		reported := map[string]int{}
 		if err := w.All(t.Context(), time.Now(), func(w Swept) { reported[w.ID]++ }); err != nil {
 			t.Fatal(err)
@@ -391,7 +391,7 @@ func TestSweepOfAll(t *testing.T) {
 				t.Errorf("%s is told of %d times", id, n)
 			}
 		}
-		if known, err := w.Policy.marked(t.Context(), st); err != nil || !known || len(reported) != retainPage+50 {
+		if known, err := w.Policy.isMarked(t.Context(), st); err != nil || !known || len(reported) != retainPage+50 {
 			t.Errorf("%d tasks; known %v, %v", len(reported), known, err)
 		}
 	})
@@ -405,10 +405,10 @@ func TestIndexIsKnownToBeRight(t *testing.T) {
 		s := New(Config{Store: st, Retention: policy})
 		defer s.Close()
 		time.Sleep(time.Minute)
-		if known, err := policy.marked(t.Context(), st); err != nil || !known {
+		if known, err := policy.isMarked(t.Context(), st); err != nil || !known {
 			t.Errorf("known %v, %v", known, err)
 		}
-		if known, err := (Retention{Set: true, Days: 6}).marked(t.Context(), st); err != nil || known {
+		if known, err := (Retention{Set: true, Days: 6}).isMarked(t.Context(), st); err != nil || known {
 			t.Errorf("by another policy: known %v, %v", known, err)
 		}
 	})

@@ -274,7 +274,7 @@ func TestRunsAreShared(t *testing.T) {
 		synctest.Wait()
 		var got []string
 		for range 3 {
-			more := s.sweep(t.Context())
+			more := s.sweepOrphans(t.Context())
 			synctest.Wait()
 			got = append(got, fmt.Sprint(more, " ", all.count()))
 		}

@@ -30,7 +30,7 @@ func readSaved(items [][]byte) (*savedTurn, error) {
 			if err := json.Unmarshal(line, &l); err != nil {
 				return nil, fmt.Errorf("%w: %w", errSaved, err)
 			}
-			if err := s.add(&l); err != nil {
+			if err := s.addLine(&l); err != nil {
 				return nil, err
 			}
 		}
@@ -38,8 +38,8 @@ func readSaved(items [][]byte) (*savedTurn, error) {
 	return s, nil
 }
 
-// add adds the next line.
-func (s *savedTurn) add(l *savedLine) error {
+// addLine adds the next line.
+func (s *savedTurn) addLine(l *savedLine) error {
 	switch {
 	case l.Version != 0 && (l.Version != savedVersion || s.request != nil):
 		return fmt.Errorf("%w: it has version %d, this is version %d", errSaved, l.Version, savedVersion)

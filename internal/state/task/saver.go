@@ -10,13 +10,13 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// head returns the first line of the turn's log.
-func (t *Turn) head(req *Request) head {
+// logHead returns the first line of the turn's log.
+func (t *Turn) logHead(req *Request) head {
 	return head{t.task, t.id, ownership{req.Chat.Principal.Tenant, provedOwner(req.Chat.Owner())}, req.RequestID, req.Accumulated, req.Protocol}
 }
 
-// first returns the first item of a turn's list; nil: the turn saves nothing.
-func (t *Turn) first(req *Request) []byte {
+// firstItem returns the first item of a turn's list; nil: the turn saves nothing.
+func (t *Turn) firstItem(req *Request) []byte {
 	if s := t.store; s.cfg.Turns == nil || !req.Detached || req.Durable {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (t *Turn) first(req *Request) []byte {
 	line = append(strconv.AppendInt(line, savedVersion, 10), `,"request":`...)
 	line = append(line, request...)
 	line = append(line, `,"head":`...)
-	line = bytes.TrimSuffix(t.head(req).append(line), []byte("\n"))
+	line = bytes.TrimSuffix(t.logHead(req).appendLine(line), []byte("\n"))
 	if req.Retracts {
 		line = append(line, `,"retracts":true`...)
 	}
@@ -36,8 +36,8 @@ func (t *Turn) first(req *Request) []byte {
 }
 
 // saves begins what a turn saves of itself, and returns what changes with its task.
-func (t *Turn) save(req *Request) store.Side {
-	item := t.first(req)
+func (t *Turn) beginSaving(req *Request) store.Side {
+	item := t.firstItem(req)
 	if t.identity.saves = item != nil; item == nil {
 		return store.Side{}
 	}
@@ -60,7 +60,7 @@ func (s saver) Save(part string, state []byte) {
 	t := s.of
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.log.saved.add(part, t.said.Size, state)
+	t.log.saved.addState(part, t.answer.Size, state)
 }
 
 // Confirm implements chat.Saver.
@@ -69,19 +69,19 @@ func (s saver) Confirm() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.client.broken || !t.end.state.isOpen() {
-		return lost()
+		return lostFault()
 	}
-	t.append()
+	t.appendLog()
 	switch w := &t.log; {
 	case t.end.state == endAbandoned:
-		return lost()
+		return lostFault()
 	case w.ended && !w.saved.dropped:
-		w.forget()
+		w.forgetSaved()
 		if !w.saved.dropped {
-			return unavailable(nil)
+			return storeUnavailable(nil)
 		}
 	case w.saved.pending != nil:
-		return unavailable(nil)
+		return storeUnavailable(nil)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (s saver) Begin() (end func()) {
 // Together implements chat.Saver.
 func (s saver) Together(f func()) {
 	defer s.Begin()() // a turn is not left in the middle
-	s.of.hold()
+	s.of.holdUntilFlush()
 	f()
 }
 

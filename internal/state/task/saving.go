@@ -25,8 +25,8 @@ type saving struct {
 	idle   chan struct{}
 }
 
-// add notes what is new.
-func (s *saving) add(part string, text int, state []byte) {
+// addState notes what is new.
+func (s *saving) addState(part string, text int, state []byte) {
 	if s.full {
 		return
 	}
@@ -43,8 +43,8 @@ func (s *saving) add(part string, text int, state []byte) {
 	s.pending = append(line, "}\n"...)
 }
 
-// quiet is closed when no call is under way that must not be made twice.
-func (s *saving) quiet() <-chan struct{} {
+// whenSafe is closed when no call is under way that must not be made twice.
+func (s *saving) whenSafe() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unsafe == 0 {

@@ -113,7 +113,7 @@ func (s *taskStore) fullDocument(ctx context.Context, id string, t store.Task) (
 	if err != nil {
 		return nil, err
 	}
-	d.complete(long)
+	d.addLongTexts(long)
 	return d, nil
 }
 
@@ -127,7 +127,7 @@ func (s *taskStore) longTexts(ctx context.Context, id string) (map[string]string
 	for from := 0; ; from += longPage {
 		items, err := s.cfg.Store.List(ctx, store.LongKey(id), from, longPage)
 		if err != nil {
-			return nil, unavailable(s.recordOutage(err))
+			return nil, storeUnavailable(s.recordOutage(err))
 		}
 		for _, item := range items {
 			_ = json.Unmarshal(item, &long, jsontext.AllowInvalidUTF8(true))
@@ -157,7 +157,7 @@ func (s *taskStore) storeLong(ctx context.Context, d *document, long []byte, ttl
 
 // replaceDocument writes a task with its document, the long texts first.
 func (s *taskStore) replaceDocument(ctx context.Context, d *document, t store.Task, ttl time.Duration) error {
-	doc, long := d.stored()
+	doc, long := d.encodeStored()
 	if err := s.storeLong(ctx, d, long, ttl); err != nil {
 		return err
 	}
@@ -192,11 +192,11 @@ func (s *taskStore) isMine(t store.Task, turn string) bool {
 // SetRetention makes r the policy from now on, for tasks that have ended too.
 func (s *taskStore) SetRetention(r Retention) { s.policy.Store(&r) }
 
-// retention returns the policy.
-func (s *taskStore) retention() Retention { return *s.policy.Load() }
+// currentRetention returns the policy.
+func (s *taskStore) currentRetention() Retention { return *s.policy.Load() }
 
-// sweeper returns what removes records by the policy as it is.
-func (s *taskStore) sweeper(r Retention) *Sweeper {
+// newSweeper returns what removes records by the policy as it is.
+func (s *taskStore) newSweeper(r Retention) *Sweeper {
 	return &Sweeper{Store: s.cfg.Store, Policy: r, Forget: s.cfg.Forget}
 }
 
@@ -205,11 +205,11 @@ func (s *taskStore) sweeper(r Retention) *Sweeper {
 // is an entry for them in the index before they are written. waits is how long a task
 // that waits for a person is kept beyond its TTL.
 func (s *taskStore) scheduleRemoval(ctx context.Context, id string, d *document, waits time.Duration) (time.Duration, error) {
-	policy := s.retention()
-	if !policy.retained(d) || !final(d.Status.State) {
+	policy := s.currentRetention()
+	if !policy.appliesTo(d) || !isFinal(d.Status.State) {
 		return s.cfg.TTL + waits, nil
 	}
-	return 0, s.cfg.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: id, Score: policy.due(d).UnixMilli()}, 0)
+	return 0, s.cfg.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: id, Score: policy.removalTime(d).UnixMilli()}, 0)
 }
 
 // traceBounds say how much of a task's trace is kept, as long as the task is there: the
@@ -234,10 +234,10 @@ func (s *taskStore) pushTrace(ctx context.Context, id string, part *record.Part,
 func (s *taskStore) taskOf(ctx context.Context, c Caller, id string) (store.Task, error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && !c.mine(t):
+	case errors.Is(err, store.ErrNotFound), err == nil && !c.ownsTask(t):
 		return store.Task{}, notFound()
 	case err != nil:
-		return store.Task{}, unavailable(s.recordOutage(err))
+		return store.Task{}, storeUnavailable(s.recordOutage(err))
 	}
 	return t, nil
 }
@@ -256,8 +256,8 @@ func (s *taskStore) logPanic(task string, err error) {
 	s.cfg.Log.Error().Dict("details", zerolog.Dict().Str("task_id", task).AnErr("error_message", err)).Msg("panic_recovered")
 }
 
-// cancels returns the index of the cancelled tasks of a process.
-func cancels(owner string) string { return "sluice:cancel:" + owner }
+// cancelIndex returns the index of the cancelled tasks of a process.
+func cancelIndex(owner string) string { return "sluice:cancel:" + owner }
 
 // leftPrefix begins the names of holders that hold nothing: they have no lease, and so their tasks
 // are claimed at once.

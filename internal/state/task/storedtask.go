@@ -29,8 +29,8 @@ func (k *storedTask) makeFinal(of *identity, answer *answer) {
 	if answer.Done != nil {
 		k.state = stateOf(answer.Reason())
 	}
-	k.doc.ended(k.state, answer, of.id, time.Now(), of.store.cfg.MaxHistory)
-	k.final, k.long = k.doc.stored()
+	k.doc.endTurn(k.state, answer, of.id, time.Now(), of.store.cfg.MaxHistory)
+	k.final, k.long = k.doc.encodeStored()
 }
 
 // writeFinal writes the task's last state. It returns false if the store is unavailable, or
@@ -46,7 +46,7 @@ func (k *storedTask) writeFinal(of *identity, answer *answer) bool {
 	if errors.Is(err, store.ErrFull) && !k.shortened {
 		k.shortened = true
 		k.doc.dropAnswer(of.id)
-		k.final, k.long = k.doc.stored()
+		k.final, k.long = k.doc.encodeStored()
 		return k.writeFinal(of, answer)
 	}
 	return !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull)
@@ -86,13 +86,13 @@ func (k *storedTask) setLifetime(of *identity, answer *answer) (err error) {
 		k.ttl = 0
 		return nil
 	}
-	k.ttl, err = of.store.scheduleRemoval(of.ctx, of.task, k.doc, answer.waits())
+	k.ttl, err = of.store.scheduleRemoval(of.ctx, of.task, k.doc, answer.longestWait())
 	return err
 }
 
 // finalTask returns the task as the turn leaves it.
 func (k *storedTask) finalTask(of *identity) store.Task {
-	return store.Task{Doc: k.final, Meta: store.Meta{Version: k.version, Turn: of.id, State: k.state}, Side: of.saved()}
+	return store.Task{Doc: k.final, Meta: store.Meta{Version: k.version, Turn: of.id, State: k.state}, Side: of.dropSaved()}
 }
 
 // reportFinal reports the task's last state, which the store has.
@@ -101,6 +101,6 @@ func (k *storedTask) reportFinal(of *identity) {
 	s.reportState(of.ctx, of.task, Working, k.state)
 	if of.durable && k.state != InputRequired {
 		_ = s.cfg.Runs.Finish(of.ctx, of.task)
-		s.withdraw(of.ctx, k.questions)
+		s.withdrawQuestions(of.ctx, k.questions)
 	}
 }

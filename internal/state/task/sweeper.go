@@ -41,11 +41,11 @@ type Sweeper struct {
 
 // Swept is what a sweep says of a task.
 type Swept struct {
-	ID    string
-	State string    // empty: the task itself was removed already
-	Days  int       // for which it is kept
-	Due   time.Time // when its records go
-	Gone  bool      // they are removed, or would be
+	ID      string
+	State   string    // empty: the task itself was removed already
+	Days    int       // for which it is kept
+	Due     time.Time // when its records go
+	Removed bool      // they are removed, or would be
 }
 
 // All looks at every task that has ended, by the policy as it is now, whatever it was when
@@ -55,7 +55,7 @@ func (s *Sweeper) All(ctx context.Context, now time.Time, report func(Swept)) er
 	seen := map[string]bool{} // an entry that moves comes again
 	for last != nil {
 		var err error
-		last, err = s.page(ctx, store.Range{Min: last.Score, Max: 1 << 53, After: last, Limit: retainPage}, now, func(w Swept) {
+		last, err = s.sweepPage(ctx, store.Range{Min: last.Score, Max: 1 << 53, After: last, Limit: retainPage}, now, func(w Swept) {
 			if !seen[w.ID] {
 				seen[w.ID] = true
 				report(w)
@@ -68,28 +68,28 @@ func (s *Sweeper) All(ctx context.Context, now time.Time, report func(Swept)) er
 	if s.DryRun {
 		return nil
 	}
-	return s.Policy.mark(ctx, s.Store)
+	return s.Policy.storeMark(ctx, s.Store)
 }
 
 // Due looks at up to 100 tasks whose time is over. It returns how many were removed.
 func (s *Sweeper) Due(ctx context.Context, now time.Time) (gone int, err error) {
-	_, err = s.page(ctx, store.Range{Min: -1 << 53, Max: now.UnixMilli(), Limit: retainPage}, now, func(w Swept) {
-		if w.Gone {
+	_, err = s.sweepPage(ctx, store.Range{Min: -1 << 53, Max: now.UnixMilli(), Limit: retainPage}, now, func(w Swept) {
+		if w.Removed {
 			gone++
 		}
 	})
 	return gone, err
 }
 
-// page looks at the tasks of a part of the index, and returns the last one; nil: nothing
+// sweepPage looks at the tasks of a part of the index, and returns the last one; nil: nothing
 // follows.
-func (s *Sweeper) page(ctx context.Context, r store.Range, now time.Time, report func(Swept)) (*store.Member, error) {
+func (s *Sweeper) sweepPage(ctx context.Context, r store.Range, now time.Time, report func(Swept)) (*store.Member, error) {
 	members, err := s.Store.Index(ctx, store.RetainIndex, r)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range members {
-		w, err := s.look(ctx, m, now)
+		w, err := s.sweepTask(ctx, m, now)
 		if err != nil {
 			return nil, err
 		}
@@ -101,49 +101,49 @@ func (s *Sweeper) page(ctx context.Context, r store.Range, now time.Time, report
 	return &members[len(members)-1], nil
 }
 
-// look removes the records of a task, or puts its entry where it belongs.
-func (s *Sweeper) look(ctx context.Context, m store.Member, now time.Time) (Swept, error) {
+// sweepTask removes the records of a task, or puts its entry where it belongs.
+func (s *Sweeper) sweepTask(ctx context.Context, m store.Member, now time.Time) (Swept, error) {
 	w := Swept{ID: m.ID, Due: time.UnixMilli(m.Score)}
 	t, err := s.Store.Task(ctx, m.ID)
 	switch {
 	case errors.Is(err, store.ErrNotFound): // an earlier sweep did not finish
-		w.Gone = true
-		return w, s.remove(ctx, m.ID)
+		w.Removed = true
+		return w, s.removeTask(ctx, m.ID)
 	case err != nil:
 		return w, err
 	}
 	w.State = t.State
-	if !final(t.State) { // it lives or waits: whatever ends it puts its entry right
+	if !isFinal(t.State) { // it lives or waits: whatever ends it puts its entry right
 		w.Due = now.Add(lookLater)
-		return w, s.move(ctx, m, w.Due)
+		return w, s.moveEntry(ctx, m, w.Due)
 	}
 	doc := readDocument(m.ID, t)
-	w.Days, w.Due = s.Policy.daysOf(doc), s.Policy.due(doc)
+	w.Days, w.Due = s.Policy.daysOf(doc), s.Policy.removalTime(doc)
 	if w.Due.After(now) {
-		return w, s.move(ctx, m, w.Due)
+		return w, s.moveEntry(ctx, m, w.Due)
 	}
-	w.Gone = true
-	return w, s.remove(ctx, m.ID)
+	w.Removed = true
+	return w, s.removeTask(ctx, m.ID)
 }
 
-// move changes the time of an entry.
-func (s *Sweeper) move(ctx context.Context, m store.Member, due time.Time) error {
+// moveEntry changes the time of an entry.
+func (s *Sweeper) moveEntry(ctx context.Context, m store.Member, due time.Time) error {
 	if s.DryRun || m.Score == due.UnixMilli() {
 		return nil
 	}
 	return s.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: m.ID, Score: due.UnixMilli()}, 0)
 }
 
-// remove removes a task with all its records, and its entry behind them. The logs of its
+// removeTask removes a task with all its records, and its entry behind them. The logs of its
 // turns end by themselves.
-func (s *Sweeper) remove(ctx context.Context, id string) error {
+func (s *Sweeper) removeTask(ctx context.Context, id string) error {
 	if s.DryRun {
 		return nil
 	}
-	return s.forget(ctx, id)
+	return s.deleteRecords(ctx, id)
 }
 
-func (s *Sweeper) forget(ctx context.Context, id string) error {
+func (s *Sweeper) deleteRecords(ctx context.Context, id string) error {
 	err := s.Store.DeleteTask(ctx, id)
 	if err == nil { // a turn that ends now finds that the task was removed
 		err = s.Store.DeleteList(ctx, store.TraceKey(id))
@@ -162,14 +162,14 @@ func (s *Sweeper) forget(ctx context.Context, id string) error {
 	return err
 }
 
-// mark notes that the index has its times by this policy.
-func (r Retention) mark(ctx context.Context, st store.Values) error {
+// storeMark notes that the index has its times by this policy.
+func (r Retention) storeMark(ctx context.Context, st store.Values) error {
 	for range 3 { // another gateway may do the same
 		there, err := st.Value(ctx, retainedPolicy)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		there.Data = []byte(r.sum())
+		there.Data = []byte(r.policySum())
 		if _, err = st.PutValue(ctx, retainedPolicy, there, 0); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
@@ -177,17 +177,17 @@ func (r Retention) mark(ctx context.Context, st store.Values) error {
 	return nil
 }
 
-// marked says whether the index has its times by this policy.
-func (r Retention) marked(ctx context.Context, st store.Values) (bool, error) {
+// isMarked says whether the index has its times by this policy.
+func (r Retention) isMarked(ctx context.Context, st store.Values) (bool, error) {
 	there, err := st.Value(ctx, retainedPolicy)
 	if errors.Is(err, store.ErrNotFound) {
-		return r.same(Retention{}), nil
+		return r.equals(Retention{}), nil
 	}
-	return string(there.Data) == r.sum(), err
+	return string(there.Data) == r.policySum(), err
 }
 
-// sum names a policy.
-func (r Retention) sum() string {
+// policySum names a policy.
+func (r Retention) policySum() string {
 	text, _ := json.Marshal(r.Settled()) // maps of numbers; their keys come sorted
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])

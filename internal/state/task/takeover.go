@@ -55,10 +55,10 @@ const maxContinued = 8
 // maxOrphans is how many turns one sweep closes, besides those that the sweep before could not.
 const maxOrphans = 100
 
-// sweep closes the turns of dead processes, and continues their runs: with
+// sweepOrphans closes the turns of dead processes, and continues their runs: with
 // some of them, as others want theirs. It says whether it has left any. After an outage of
 // the store it waits for one lease, so that owners can renew theirs.
-func (s *turnSuccessor) sweep(ctx context.Context) (more bool) {
+func (s *turnSuccessor) sweepOrphans(ctx context.Context) (more bool) {
 	if s.lease.isUncertain() {
 		return false
 	}
@@ -94,7 +94,7 @@ func isForOthers(err error) bool {
 // closeOrphan closes one of them. What this process holds itself is none, whatever the
 // store's clock says of its lease.
 func (s *turnSuccessor) closeOrphan(ctx context.Context, id string) (err error) {
-	defer caught(&err)
+	defer recoverError(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
 	if err != nil || task.Holder == s.holder {
 		return err
@@ -126,7 +126,7 @@ func (s *turnSuccessor) continueSuspended(ctx context.Context) {
 			again = ids[i:]
 		}
 		for _, id := range again {
-			s.turns.suspend(id)
+			s.turns.suspendTask(id)
 		}
 		if len(again) > 1 {
 			return
@@ -152,12 +152,12 @@ func (s *turnSuccessor) closeLater(id, turn string) func(context.Context) error 
 
 // closeOwn is closeLost for a task that this process has left itself.
 func (s *turnSuccessor) closeOwn(ctx context.Context, id string, task store.Task) (err error) {
-	defer caught(&err)
+	defer recoverError(&err)
 	return s.closeLost(ctx, id, task)
 }
 
-// caught makes an error of a panic. It is deferred.
-func caught(err *error) {
+// recoverError makes an error of a panic. It is deferred.
+func recoverError(err *error) {
 	if p := recover(); p != nil {
 		*err = stream.NewPanic(p)
 	}
@@ -166,15 +166,15 @@ func caught(err *error) {
 // closeLost continues a task that no process runs, or closes it: its log gets what it
 // lacks, its task a last state.
 func (s *turnSuccessor) closeLost(ctx context.Context, id string, task store.Task) error {
-	run, continued, err := s.continued(ctx, id, task)
+	run, continued, err := s.tryContinue(ctx, id, task)
 	if continued || err != nil {
 		return err
 	}
 	return s.endLost(ctx, id, task, run)
 }
 
-// continued continues a task if there is a rest of it, run, that can go on; nil: there is none.
-func (s *turnSuccessor) continued(ctx context.Context, id string, task store.Task) (run Run, continued bool, err error) {
+// tryContinue continues a task if there is a rest of it, run, that can go on; nil: there is none.
+func (s *turnSuccessor) tryContinue(ctx context.Context, id string, task store.Task) (run Run, continued bool, err error) {
 	if run, err = s.findContinuation(ctx, id, task); run == nil || err != nil {
 		return run, false, err
 	}
@@ -229,16 +229,16 @@ func (s *turnSuccessor) takeOver(ctx context.Context, id string, task store.Task
 		return true, err
 	}
 	for _, e := range kept.logged {
-		t.said.note(e.Event)
+		t.answer.addEvent(e.Event)
 	}
-	if t.said.isOver() {
+	if t.answer.isOver() {
 		return false, nil // it was over but for its last state
 	}
 	if plain, ok := run.(*plainRun); ok {
 		return s.takeOverTurn(ctx, task, t, plain, kept)
 	}
 	unlogged := len(kept.logged) == 0 && run.Unseen()
-	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.end.stored.doc.began(t.id, task.Created)))
+	t.trace.Recorder = kept.recordEvents(record.New(s.cfg.Trace, t.id, t.end.stored.doc.beginOfTurn(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
@@ -247,7 +247,7 @@ func (s *turnSuccessor) takeOver(ctx context.Context, id string, task store.Task
 		return true, err
 	}
 	if unlogged { // its log begins here
-		t.log.begin(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})
+		t.log.beginLog(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})
 		t.log.ended = false
 		sink.next = stream.NewStamper(t.Before(nobody{}), t.began)
 		guard = stream.NewGuard(sink)
@@ -268,7 +268,7 @@ func (s *turnSuccessor) resumedTurn(id string, task store.Task) *Turn {
 		work: ctx, cancel: cancel, client: receiver{detached: true}, end: turnEnd{stored: storedTask{version: task.Version + 1, doc: readDocument(id, task)}},
 		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, began)},
 	}
-	return t.wire()
+	return t.connectParts()
 }
 
 // observeLog brings guard to where the log ends, and adds to c what the log lacks of what the run
@@ -288,7 +288,7 @@ func (t *Turn) observeLog(kept stored, run Run, c *closing, guard *stream.Guard)
 	c.open = true
 	guard.Lose()
 	for _, ev := range lacks {
-		t.said.note(ev)
+		t.answer.addEvent(ev)
 		t.trace.Observe(c.at, ev)
 		_ = guard.Emit(ev)
 	}
@@ -299,18 +299,18 @@ func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Tu
 	if task.Cancel {
 		return false, nil
 	}
-	silent, err := s.silence(ctx, task.Turn)
+	silent, err := s.silenceOf(ctx, task.Turn)
 	if err != nil {
 		return true, err
 	}
-	why := run.judge(kept, silent)
+	why := run.checkContinuable(kept, silent)
 	// A turn that was claimed before did begin: its owner died once more before its first event.
 	begins := len(kept.logged) == 0 && run.all == 0
-	if age := time.Since(t.end.stored.doc.began(t.id, task.Created)).Abs(); why == nil && begins && age > s.mayLackLog() {
+	if age := time.Since(t.end.stored.doc.beginOfTurn(t.id, task.Created)).Abs(); why == nil && begins && age > s.mayLackLog() {
 		why = fmt.Errorf("%w: it lacks a log after %s", errSaved, age.Round(time.Second))
 	}
 	if why == nil {
-		why = run.prepare(t, kept)
+		why = run.prepareTurn(t, kept)
 	}
 	if errors.Is(why, ErrNotHere) {
 		return true, why
@@ -351,8 +351,8 @@ func (s *turnSuccessor) admitTurn(end func(cause error)) (leave func(), err erro
 // that has observed all of the turn.
 func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn, run *plainRun, kept stored) (*stream.Guard, error) {
 	t.durable, t.identity.saves, t.takeovers, t.log.saved.size = false, true, run.all+1, run.size
-	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.end.stored.doc.began(t.id, task.Created)))
-	c := &closing{n: gap(kept.last)}
+	t.trace.Recorder = kept.recordEvents(record.New(s.cfg.Trace, t.id, t.end.stored.doc.beginOfTurn(t.id, task.Created)))
+	c := &closing{n: gapAfter(kept.last)}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
 	for _, e := range kept.logged {
@@ -361,7 +361,7 @@ func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn,
 	}
 	c.open = true
 	for _, ev := range run.lacks {
-		t.said.note(ev)
+		t.answer.addEvent(ev)
 		t.trace.Observe(c.at, ev)
 		if err := guard.Emit(ev); err != nil {
 			return nil, err
@@ -387,7 +387,7 @@ func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn,
 	guard.TakenOver()
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
 	if len(kept.logged) == 0 {
-		t.log.pending = append(append(t.log.room(), run.head...), '\n')
+		t.log.pending = append(append(t.log.pendingRoom(), run.head...), '\n')
 		_ = guard.Emit(&stream.Start{ConversationID: run.request.ConversationID, UserID: run.request.UserID, Model: run.frame.Model})
 	}
 	return guard, nil
@@ -410,7 +410,7 @@ func (s *turnSuccessor) claimTask(ctx context.Context, id string, t *Turn, task 
 		t.log.ended = true
 	}
 	if errors.Is(err, store.ErrUnavailable) { // it may be this process's by now
-		s.turns.suspend(id)
+		s.turns.suspendTask(id)
 	}
 	return err
 }
@@ -423,7 +423,7 @@ func (s *turnSuccessor) checkClaimed(ctx context.Context, t *Turn, run *plainRun
 		err = store.ErrConflict
 	}
 	if err != nil {
-		s.turns.suspend(t.task)
+		s.turns.suspendTask(t.task)
 	}
 	return err
 }
@@ -455,7 +455,7 @@ func (s *turnSuccessor) startContinued(t *Turn, run Run, guard *stream.Guard, st
 		s.continuing++
 	}
 	if stop {
-		t.cancel(cancelled())
+		t.cancel(cancelledFault())
 	}
 	// Goroutine (run that was taken over): continues a workflow's run whose process is gone.
 	// Ends: the run ends, waits, or `stopContinued` cancels it.
@@ -463,7 +463,7 @@ func (s *turnSuccessor) startContinued(t *Turn, run Run, guard *stream.Guard, st
 	go func() {
 		defer s.turns.unattended.Done()
 		defer t.freePlace()
-		defer s.survive(t.task)
+		defer s.recoverPanic(t.task)
 		defer t.End()
 		defer t.cancel(nil)
 		t.runContinued(run, guard)
@@ -493,9 +493,9 @@ func (t *Turn) runContinued(run Run, guard *stream.Guard) {
 	_ = frame.GoOn(t.Context(t.work), req, guard)
 }
 
-// survive keeps a panic of a goroutine that has no caller from ending the process. It is
+// recoverPanic keeps a panic of a goroutine that has no caller from ending the process. It is
 // deferred.
-func (s *turnSuccessor) survive(task string) {
+func (s *turnSuccessor) recoverPanic(task string) {
 	if p := recover(); p != nil {
 		s.logPanic(task, stream.NewPanic(p))
 	}

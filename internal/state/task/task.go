@@ -72,10 +72,10 @@ func New(cfg Config) *Service {
 	cfg.Metrics.GaugeFunc("turns_detached", "Turns that go on without the client that began them.", func() float64 {
 		return float64(st.detached.Load())
 	})
-	_ = lease.renew() // the keeper tries again
+	_ = lease.renewLease() // the keeper tries again
 	// Goroutine (keep): sweeps, looks for cancels, and settles ends when the lease was renewed.
 	// Ends: `Service.Close`.
 	// Waits: `Service.Close`.
-	go s.run()
+	go s.runKeeper()
 	return s
 }

@@ -26,8 +26,8 @@ const (
 	cutMark = "…"
 )
 
-// part returns the part of a text that e means.
-func (e *elsewhere) part(of string) (string, bool) {
+// partOf returns the part of a text that e means.
+func (e *elsewhere) partOf(of string) (string, bool) {
 	to := e.To
 	if to == 0 {
 		to = len(of)
@@ -44,16 +44,16 @@ type slot struct {
 	at   **elsewhere
 }
 
-// said returns the texts of the history.
-func (d *document) said() (all []slot) {
+// historyTexts returns the texts of the history.
+func (d *document) historyTexts() (all []slot) {
 	for i := range d.History {
 		all = append(all, slot{&d.History[i].Content, &d.History[i].Elsewhere})
 	}
 	return all
 }
 
-// repeated returns the texts that often are those of the history.
-func (d *document) repeated() (all []slot) {
+// repeatedTexts returns the texts that often are those of the history.
+func (d *document) repeatedTexts() (all []slot) {
 	for i := range d.Artifacts {
 		for j := range d.Artifacts[i].Parts {
 			p := &d.Artifacts[i].Parts[j]
@@ -65,8 +65,8 @@ func (d *document) repeated() (all []slot) {
 		all = append(all, slot{&r.Content, &r.Elsewhere})
 	}
 	if q := d.Metadata.PendingQuestion; q != nil {
-		for i := range q.Asked {
-			all = append(all, slot{&q.Asked[i].Content, &q.Asked[i].Elsewhere})
+		for i := range q.Messages {
+			all = append(all, slot{&q.Messages[i].Content, &q.Messages[i].Elsewhere})
 		}
 	}
 	if m := d.Status.Message; m != nil {
@@ -75,31 +75,31 @@ func (d *document) repeated() (all []slot) {
 	return all
 }
 
-// texts returns all texts.
-func (d *document) texts() []slot { return append(d.said(), d.repeated()...) }
+// allTexts returns all texts.
+func (d *document) allTexts() []slot { return append(d.historyTexts(), d.repeatedTexts()...) }
 
 // isWhole says whether the document has all of its texts.
 func (d *document) isWhole() bool {
-	return len(d.Earlier) == 0 && !slices.ContainsFunc(d.texts(), func(s slot) bool { return *s.at != nil })
+	return len(d.Earlier) == 0 && !slices.ContainsFunc(d.allTexts(), func(s slot) bool { return *s.at != nil })
 }
 
-// refer has each long text that repeats one of the history refer to it, and in a long document
+// referRepeated has each long text that repeats one of the history refer to it, and in a long document
 // each text. It returns the function that undoes that.
-func (d *document) refer() (undo func()) {
+func (d *document) referRepeated() (undo func()) {
 	var before []func()
 	least := leastReferred
 	if d.isLong() {
 		least = 1
 	}
-	for _, s := range d.repeated() {
+	for _, s := range d.repeatedTexts() {
 		text, at := *s.text, *s.at
 		if text == "" || len(text) < least && at == nil {
 			continue
 		}
 		for i := len(d.History) - 1; i >= 0; i-- {
 			m := &d.History[i]
-			from, ok := place(text, at, m)
-			if !ok || d.message(m.MessageID) != m {
+			from, ok := placeIn(text, at, m)
+			if !ok || d.messageByID(m.MessageID) != m {
 				continue
 			}
 			e := &elsewhere{Message: m.MessageID, From: from}
@@ -121,15 +121,15 @@ func (d *document) refer() (undo func()) {
 // isLong reports whether the texts of the document are more than those of an ordinary one.
 func (d *document) isLong() bool {
 	size := 0
-	for _, s := range d.texts() {
+	for _, s := range d.allTexts() {
 		size += len(*s.text)
 	}
 	return size > maxOrdinary
 }
 
-// place returns where in a message a text stands. Of texts that are not whole it is known
+// placeIn returns where in a message a text stands. Of texts that are not whole it is known
 // only if they are the same.
-func place(text string, at *elsewhere, m *message) (from int, ok bool) {
+func placeIn(text string, at *elsewhere, m *message) (from int, ok bool) {
 	switch {
 	case at != nil || m.Elsewhere != nil:
 		return 0, at != nil && m.Elsewhere != nil && *at == *m.Elsewhere
@@ -142,27 +142,27 @@ func place(text string, at *elsewhere, m *message) (from int, ok bool) {
 	return from, from >= 0
 }
 
-// dereference gives back what refer has taken out. What refers to no message stays as it is.
-func (d *document) dereference() {
-	for _, s := range d.repeated() {
+// resolveReferences gives back what refer has taken out. What refers to no message stays as it is.
+func (d *document) resolveReferences() {
+	for _, s := range d.repeatedTexts() {
 		e := *s.at
 		if e == nil || e.Message == "" {
 			continue
 		}
-		m := d.message(e.Message)
+		m := d.messageByID(e.Message)
 		if m == nil {
 			continue
 		}
 		if m.Elsewhere != nil {
 			*s.text, *s.at = m.Content, m.Elsewhere
-		} else if text, ok := e.part(m.Content); ok {
+		} else if text, ok := e.partOf(m.Content); ok {
 			*s.text, *s.at = text, nil
 		}
 	}
 }
 
-// message returns the last message of that id; nil: there is none.
-func (d *document) message(id string) *message {
+// messageByID returns the last message of that id; nil: there is none.
+func (d *document) messageByID(id string) *message {
 	for i := len(d.History) - 1; i >= 0 && id != ""; i-- {
 		if d.History[i].MessageID == id {
 			return &d.History[i]
@@ -171,29 +171,29 @@ func (d *document) message(id string) *message {
 	return nil
 }
 
-// complete fills in the long texts. Of one that is not there any more the beginning stays.
-func (d *document) complete(long map[string]string) {
+// addLongTexts fills in the long texts. Of one that is not there any more the beginning stays.
+func (d *document) addLongTexts(long map[string]string) {
 	for i := len(d.Earlier) - 1; i >= 0; i-- {
 		var messages []message
-		_ = json.Unmarshal([]byte(long[d.Earlier[i].Text]), &messages, lenient())
+		_ = json.Unmarshal([]byte(long[d.Earlier[i].Text]), &messages, lenientOptions())
 		d.History = append(messages[max(0, len(messages)-d.Earlier[i].Messages):], d.History...)
 	}
 	d.Earlier = nil
-	for _, s := range d.texts() {
+	for _, s := range d.allTexts() {
 		if e := *s.at; e != nil {
 			text, there := long[e.Text]
-			if text, ok := e.part(text); ok && there {
+			if text, ok := e.partOf(text); ok && there {
 				*s.text, *s.at = text, nil
 			}
 		}
 	}
-	d.cut(0)
+	d.cutTexts(0)
 }
 
-// cut makes of each text that is not whole, or longer than most, what is shown of it. 0: no
+// cutTexts makes of each text that is not whole, or longer than most, what is shown of it. 0: no
 // text is too long.
-func (d *document) cut(most int) {
-	for _, s := range d.texts() {
+func (d *document) cutTexts(most int) {
+	for _, s := range d.allTexts() {
 		if *s.at != nil || most > 0 && len(*s.text) > most {
 			head, _ := chat.Truncate(*s.text, maxHead-len(cutMark))
 			*s.text, *s.at = head+cutMark, nil

@@ -38,7 +38,7 @@ func TestStoredTextsStandInTheirPlaces(t *testing.T) {
 	} {
 		d := answeredDocument(tt.answer, tt.turns)
 		want := d.encode()
-		stored, _ := d.stored()
+		stored, _ := d.encodeStored()
 		if n := strings.Count(string(stored), tt.answer); n != tt.copies {
 			t.Errorf("%s stands %d times, want %d: %s", tt.name, n, tt.copies, stored)
 		}

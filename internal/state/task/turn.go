@@ -27,13 +27,13 @@ type Turn struct {
 	claim     claim
 	client    receiver
 	log       writer
-	said      answer
+	answer    answer
 	end       turnEnd
 	trace     tracing
 }
 
-// wire connects the parts of a turn that begins.
-func (t *Turn) wire() *Turn {
+// connectParts connects the parts of a turn that begins.
+func (t *Turn) connectParts() *Turn {
 	t.to, t.log.of, t.client.alone = t, &t.identity, &t.store.detached
 	return t
 }
@@ -67,7 +67,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 	if t.client.broken {
 		return ErrBroken
 	}
-	t.sent(ev)
+	t.markUrgency(ev)
 	if start, ok := ev.(*stream.Start); ok {
 		named := *start
 		named.TaskID, named.TurnID = t.task, t.id
@@ -81,9 +81,9 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 	if t.suspendOn(ev) {
 		return t.client.leaveOff(t.log.n == t.log.at)
 	}
-	t.said.note(ev)
+	t.answer.addEvent(ev)
 	t.trace.Observe(s.At, ev)
-	t.log.add(s, ev)
+	t.log.addEvent(s, ev)
 	return t.client.write(s, ev)
 }
 
@@ -101,7 +101,7 @@ func (t *Turn) suspendOn(ev stream.Event) (breaksOff bool) {
 	}
 	switch e.Type {
 	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
-		t.append()
+		t.appendLog()
 		isAbandoned := t.end.state == endAbandoned
 		t.log.ended = true
 		t.end.state.suspend()
@@ -128,9 +128,9 @@ func (t *Turn) Spill() error {
 	return t.handOn()
 }
 
-// Rest hands on what waits. Until it returns the client's output may be used by another
+// StopGathering hands on what waits. Until it returns the client's output may be used by another
 // goroutine, from then on it belongs to the caller's.
-func (t *Turn) Rest() { t.rest() }
+func (t *Turn) StopGathering() { t.flushAndStop() }
 
 // handOn appends what came since the last time to the log, and then hands it to the client.
 // Before a client learns of the end the task has its state: what the client sends next may
@@ -140,21 +140,21 @@ func (t *Turn) Rest() { t.rest() }
 // It needs mu.
 func (t *Turn) handOn() error {
 	defer t.handedOn()
-	if !t.client.broken && !t.end.conclude(&t.log, &t.said, &t.trace) {
-		t.append()
+	if !t.client.broken && !t.end.concludeTurn(&t.log, &t.answer, &t.trace) {
+		t.appendLog()
 	}
 	if t.client.broken || t.end.state == endAbandoned {
 		return t.client.breakOff()
 	}
-	if t.said.Done != nil && t.end.state.isOpen() && t.log.whole() {
-		t.end.finishTask(&t.identity, &t.said)
+	if t.answer.Done != nil && t.end.state.isOpen() && t.log.isComplete() {
+		t.end.finishTask(&t.identity, &t.answer)
 	}
 	return t.client.flush()
 }
 
-// append sends to the log what it does not have.
-func (t *Turn) append() {
-	if !t.log.append() {
+// appendLog sends to the log what it does not have.
+func (t *Turn) appendLog() {
+	if !t.log.appendPending() {
 		t.abandonIfClaimed()
 	}
 }
@@ -167,17 +167,17 @@ func (t *Turn) abandonIfClaimed() {
 	case errors.Is(err, store.ErrNotFound):
 		t.log.giveUp()
 	case err != nil:
-		t.log.later()
+		t.log.retryLater()
 	default:
 		t.log.ended = true
 		t.end.state.abandon()
-		t.cancel(lost())
+		t.cancel(lostFault())
 	}
 }
 
-// Left notes that the connection of the turn's client is gone. It may be called from any
+// ClientLeft notes that the connection of the turn's client is gone. It may be called from any
 // goroutine, more than once, and after End.
-func (t *Turn) Left() { t.client.gone() }
+func (t *Turn) ClientLeft() { t.client.countDetached() }
 
 // Blocked returns the time that the client's writes took.
 func (t *Turn) Blocked() time.Duration {
@@ -192,38 +192,38 @@ func (t *Turn) NoRoom() *atomic.Bool { return &t.log.noRoom }
 
 // End is called once, when the turn is over.
 func (t *Turn) End() {
-	t.Rest()
-	t.client.end()
+	t.StopGathering()
+	t.client.endDetached()
 	t.turns.remove(t.task)
 	switch t.end.state {
 	case endHandedOver:
-		t.release()
+		t.releaseTask()
 		return
 	case endSuspended:
-		t.turns.suspend(t.task)
+		t.turns.suspendTask(t.task)
 		return
 	}
-	if !t.finish() {
+	if !t.finishLogAndTask() {
 		if !t.turns.deferEnd(t) {
 			t.store.addCheck(t.turns.closeDropped(t.task, t.id))
 		}
 		return
 	}
-	t.said.giveBack(&t.store.buffers)
+	t.answer.giveBack(&t.store.buffers)
 }
 
-// finish brings log and task to their end. It returns false if the store is unavailable.
-func (t *Turn) finish() bool {
-	if !t.end.confirm(&t.log, &t.trace) {
+// finishLogAndTask brings log and task to their end. It returns false if the store is unavailable.
+func (t *Turn) finishLogAndTask() bool {
+	if !t.end.confirmEnd(&t.log, &t.trace) {
 		return false
 	}
 	t.log.retry = time.Time{}
-	t.append()
-	if !t.log.whole() {
+	t.appendLog()
+	if !t.log.isComplete() {
 		return false
 	}
-	if !t.log.ended && t.said.Done == nil { // it has ended with its client
-		ours, closed := t.log.close()
+	if !t.log.ended && t.answer.Done == nil { // it has ended with its client
+		ours, closed := t.log.closeLog()
 		if !closed {
 			return false
 		}
@@ -231,14 +231,14 @@ func (t *Turn) finish() bool {
 			t.abandonIfClaimed()
 		}
 	}
-	t.claim.release(&t.identity)
-	return t.end.state == endAbandoned || t.end.finishTask(&t.identity, &t.said) && t.trace.keep(&t.identity, t.end.stored.ttl)
+	t.claim.releaseKey(&t.identity)
+	return t.end.state == endAbandoned || t.end.finishTask(&t.identity, &t.answer) && t.trace.storeTrace(&t.identity, t.end.stored.ttl)
 }
 
-// release lets go of the task of a turn that is left, and wakes those who may go on with it.
-func (t *Turn) release() {
+// releaseTask lets go of the task of a turn that is left, and wakes those who may go on with it.
+func (t *Turn) releaseTask() {
 	s := t.store
-	doc, long := t.end.stored.doc.stored()
+	doc, long := t.end.stored.doc.encodeStored()
 	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.end.stored.version, Turn: t.id, State: Working,
 		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
 	err := s.storeLong(t.ctx, t.end.stored.doc, long, s.workingTTL(t.durable))

@@ -22,9 +22,9 @@ type turnEnd struct {
 	stored storedTask
 }
 
-// conclude writes the end of the turn, if it has come. It returns false if the log is to be written
+// concludeTurn writes the end of the turn, if it has come. It returns false if the log is to be written
 // by itself. A run of a workflow is left out: its records know of its end as well.
-func (e *turnEnd) conclude(log *writer, answer *answer, trace *tracing) bool {
+func (e *turnEnd) concludeTurn(log *writer, answer *answer, trace *tracing) bool {
 	of, k := log.of, &e.stored
 	ender, ok := of.store.cfg.Store.(store.Ender)
 	if !ok || of.durable || answer.Done == nil || !e.state.isOpen() || log.ended || !log.retry.IsZero() {
@@ -36,7 +36,7 @@ func (e *turnEnd) conclude(log *writer, answer *answer, trace *tracing) bool {
 	err := k.prepareFinal(of, answer)
 	if err == nil {
 		err = ender.EndTurn(of.ctx, store.End{
-			Turn: of.id, TaskID: of.task, Log: log.next(), Task: k.finalTask(of), TTL: k.ttl,
+			Turn: of.id, TaskID: of.task, Log: log.nextAppend(), Task: k.finalTask(of), TTL: k.ttl,
 			Trace: trace.Part(true).Encode(), Bounds: traceBounds(of.task),
 		})
 		if errors.Is(err, store.ErrUnavailable) {
@@ -45,25 +45,25 @@ func (e *turnEnd) conclude(log *writer, answer *answer, trace *tracing) bool {
 	}
 	switch {
 	case err == nil:
-		e.concluded(log, trace)
+		e.recordConcluded(log, trace)
 	case errors.Is(err, store.ErrUnavailable): // the client does not wait for another try
 		_ = of.store.recordOutage(err)
-		log.later()
+		log.retryLater()
 	}
 	return err == nil || e.state == endUnknown
 }
 
-// concluded records that the store has the end of the turn.
-func (e *turnEnd) concluded(log *writer, trace *tracing) {
-	log.appended()
+// recordConcluded records that the store has the end of the turn.
+func (e *turnEnd) recordConcluded(log *writer, trace *tracing) {
+	log.recordAppended()
 	e.stored.reportFinal(log.of)
 	e.state.finish()
-	trace.kept = true
+	trace.isStored = true
 }
 
-// confirm finds out whether the store has the end of the turn, if that is not known. It returns
+// confirmEnd finds out whether the store has the end of the turn, if that is not known. It returns
 // false if the store is unavailable.
-func (e *turnEnd) confirm(log *writer, trace *tracing) bool {
+func (e *turnEnd) confirmEnd(log *writer, trace *tracing) bool {
 	if e.state != endUnknown {
 		return true
 	}
@@ -73,7 +73,7 @@ func (e *turnEnd) confirm(log *writer, trace *tracing) bool {
 		return false
 	}
 	if err == nil && bytes.Equal(there.Doc, e.stored.final) {
-		e.concluded(log, trace)
+		e.recordConcluded(log, trace)
 		return true
 	}
 	e.state.deny()

@@ -82,7 +82,7 @@ func (o *openTurns) stopTurn(task string) bool {
 		return false
 	}
 	zerolog.Ctx(t.ctx).Info().Dict("details", zerolog.Dict().Str("task_id", task)).Msg("turn_cancelled")
-	t.cancel(cancelled())
+	t.cancel(cancelledFault())
 	return true
 }
 
@@ -125,7 +125,7 @@ func (o *openTurns) finishUnsettled() {
 	o.unsettled = nil
 	o.mu.Unlock()
 	for i, t := range turns {
-		if !t.finish() {
+		if !t.finishLogAndTask() {
 			o.mu.Lock()
 			o.unsettled = append(o.unsettled, turns[i:]...)
 			o.mu.Unlock()
@@ -141,8 +141,8 @@ func (o *openTurns) hasUnsettled() bool {
 	return len(o.unsettled) > 0
 }
 
-// suspend remembers a task of this process that does not run: the keeper continues it.
-func (o *openTurns) suspend(task string) {
+// suspendTask remembers a task of this process that does not run: the keeper continues it.
+func (o *openTurns) suspendTask(task string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !slices.Contains(o.suspended, task) {

@@ -21,10 +21,10 @@ type turnStore struct {
 	detached atomic.Int64 // turns that continue without the client that began them
 }
 
-// withdraw empties questions that can no longer be answered. They hold words of the user and of
+// withdrawQuestions empties questions that can no longer be answered. They hold words of the user and of
 // the model, maybe for longer than the task is kept. If the store does not answer, the keeper does
 // it later.
-func (s *turnStore) withdraw(ctx context.Context, ids []string) {
+func (s *turnStore) withdrawQuestions(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		empty := func(ctx context.Context) error {
 			v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
@@ -51,9 +51,9 @@ type identity struct {
 	saves    bool            // it saves what another process needs to continue with it
 }
 
-// saved returns what changes with the last state of a turn's task: nothing is left of what was
+// dropSaved returns what changes with the last state of a turn's task: nothing is left of what was
 // saved.
-func (of *identity) saved() store.Side {
+func (of *identity) dropSaved() store.Side {
 	if !of.saves {
 		return store.Side{}
 	}

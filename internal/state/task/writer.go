@@ -39,20 +39,20 @@ type writer struct {
 // mark is the place in writer.pending where an append ended that may or may not have arrived.
 type mark struct{ n, offset int }
 
-// whole says whether the log has all events so far, or is none.
-func (w *writer) whole() bool { return w.ended || w.n == w.at }
+// isComplete says whether the log has all events so far, or is none.
+func (w *writer) isComplete() bool { return w.ended || w.n == w.at }
 
-// add adds the event to what the log will get.
-func (w *writer) add(s stream.Stamp, ev stream.Event) {
+// addEvent adds the event to what the log will get.
+func (w *writer) addEvent(s stream.Stamp, ev stream.Event) {
 	if w.ended || stream.Passing(ev) {
 		return
 	}
 	if completed, ok := ev.(*stream.ToolCompleted); ok && len(completed.Result) > maxResult {
 		short := *completed
-		short.Result, short.Truncated = cut(completed.Result), true
+		short.Result, short.Truncated = cutResult(completed.Result), true
 		ev = &short
 	}
-	lines, err := w.lines.Append(w.room(), s, ev)
+	lines, err := w.lines.Append(w.pendingRoom(), s, ev)
 	if err != nil || len(lines) > store.MaxLog { // the log would have a gap
 		w.giveUp()
 		return
@@ -60,36 +60,36 @@ func (w *writer) add(s stream.Stamp, ev stream.Event) {
 	w.pending, w.n = lines, s.N
 }
 
-// begin makes h the first line of the log, which is sent with the first event.
-func (w *writer) begin(h head) { w.pending = h.append(w.room()) }
+// beginLog makes h the first line of the log, which is sent with the first event.
+func (w *writer) beginLog(h head) { w.pending = h.appendLine(w.pendingRoom()) }
 
-// cut bounds what a document keeps of a result.
-func cut(text string) string {
+// cutResult bounds what a document keeps of a result.
+func cutResult(text string) string {
 	head, _ := chat.Truncate(text, maxResult)
 	return head
 }
 
-// append sends pending to the log. What cannot be sent is kept for the next time. It returns
+// appendPending sends pending to the log. What cannot be sent is kept for the next time. It returns
 // false if another writer has the log.
-func (w *writer) append() (ours bool) {
-	if w.whole() && w.saved.pending == nil || !w.retry.IsZero() && time.Now().Before(w.retry) {
+func (w *writer) appendPending() (ours bool) {
+	if w.isComplete() && w.saved.pending == nil || !w.retry.IsZero() && time.Now().Before(w.retry) {
 		return true
 	}
-	err := w.send()
+	err := w.sendPending()
 	var end *store.EndError
-	if errors.As(err, &end) && w.arrived(end.End) {
+	if errors.As(err, &end) && w.dropArrived(end.End) {
 		err = nil
 		if w.n != w.at || w.saved.pending != nil {
-			err = w.send()
+			err = w.sendPending()
 		}
 	}
 	switch {
 	case err == nil:
-		w.appended()
+		w.recordAppended()
 	case errors.Is(err, store.ErrUnavailable):
 		_ = w.of.store.recordOutage(err)
 		w.marks = append(w.marks, mark{w.n, len(w.pending)})
-		w.later()
+		w.retryLater()
 	case errors.Is(err, store.ErrConflict) && !errors.As(err, &end):
 		return false
 	default:
@@ -99,35 +99,35 @@ func (w *writer) append() (ours bool) {
 	return true
 }
 
-// appended notes that the log has all events.
-func (w *writer) appended() {
+// recordAppended notes that the log has all events.
+func (w *writer) recordAppended() {
 	if w.n != w.at {
-		w.drop()
+		w.dropPending()
 	}
 	w.at, w.retry, w.saved.pending = w.n, time.Time{}, nil
 }
 
-// later has the log tried again in a while.
-func (w *writer) later() { w.retry = time.Now().Add(retryAfter) }
+// retryLater has the log tried again in a while.
+func (w *writer) retryLater() { w.retry = time.Now().Add(retryAfter) }
 
-// send appends what is pending to the log. The store refuses it if another
+// sendPending appends what is pending to the log. The store refuses it if another
 // process holds the task by now.
-func (w *writer) send() error {
-	return w.of.store.cfg.Store.AppendLog(w.of.ctx, w.of.id, w.next())
+func (w *writer) sendPending() error {
+	return w.of.store.cfg.Store.AppendLog(w.of.ctx, w.of.id, w.nextAppend())
 }
 
-// next is what the log does not have.
-func (w *writer) next() store.Append {
+// nextAppend is what the log does not have.
+func (w *writer) nextAppend() store.Append {
 	w.lines.Cut()
 	s := w.of.store
 	return store.Append{
-		Entry: store.Entry{N: w.n, Data: w.pending}, At: w.at, TTL: s.cfg.EventTTL, Task: w.of.task, Holder: s.holder, Side: w.side(),
+		Entry: store.Entry{N: w.n, Data: w.pending}, At: w.at, TTL: s.cfg.EventTTL, Task: w.of.task, Holder: s.holder, Side: w.savedSide(),
 	}
 }
 
-// arrived removes from pending what the log turns out to have. It returns false if the log
+// dropArrived removes from pending what the log turns out to have. It returns false if the log
 // ends where it cannot.
-func (w *writer) arrived(end int) bool {
+func (w *writer) dropArrived(end int) bool {
 	for _, m := range w.marks {
 		if m.n == end {
 			w.pending = append(w.pending[:0], w.pending[m.offset:]...)
@@ -142,32 +142,32 @@ func (w *writer) arrived(end int) bool {
 // resumed.
 func (w *writer) giveUp() {
 	w.ended = true
-	w.drop()
-	w.forget()
+	w.dropPending()
+	w.forgetSaved()
 	_ = w.of.store.recordOutage(w.of.store.cfg.Store.DropLog(w.of.ctx, w.of.id))
 }
 
-// close ends the log for its readers: the turn has ended without an end of its own. ours is false
+// closeLog ends the log for its readers: the turn has ended without an end of its own. ours is false
 // if another writer has the log, and closed is false if the store is unavailable.
-func (w *writer) close() (ours, closed bool) {
+func (w *writer) closeLog() (ours, closed bool) {
 	kept, err := w.of.store.readAll(w.of.ctx, w.of.id)
 	if err != nil {
 		return true, !errors.Is(err, store.ErrUnavailable)
 	}
-	data, n := kept.close(cancelled(), time.Since(w.of.began), nil)
+	data, n := kept.closingEvents(cancelledFault(), time.Since(w.of.began), nil)
 	if n == 0 {
 		return true, true
 	}
-	w.drop()
+	w.dropPending()
 	w.pending, w.n, w.at, w.retry = data, n, kept.last, time.Time{}
-	ours = w.append()
-	return ours, !ours || w.whole()
+	ours = w.appendPending()
+	return ours, !ours || w.isComplete()
 }
 
-// room returns pending, which has a buffer from now on.
+// pendingRoom returns pending, which has a buffer from now on.
 //
 // The caller appends to the result and puts it back into pending.
-func (w *writer) room() []byte {
+func (w *writer) pendingRoom() []byte {
 	if w.pending == nil {
 		w.lent = w.of.store.buffers.get()
 		w.pending = *w.lent
@@ -175,8 +175,8 @@ func (w *writer) room() []byte {
 	return w.pending
 }
 
-// drop releases pending. The store keeps nothing of it: it has it, or never will.
-func (w *writer) drop() {
+// dropPending releases pending. The store keeps nothing of it: it has it, or never will.
+func (w *writer) dropPending() {
 	w.lines.Cut()
 	if w.lent != nil {
 		*w.lent = w.pending // which may have grown
@@ -185,16 +185,16 @@ func (w *writer) drop() {
 	w.lent, w.pending, w.marks = nil, nil, w.marks[:0]
 }
 
-// side returns what changes with the next append to the log.
-func (w *writer) side() store.Side {
+// savedSide returns what changes with the next append to the log.
+func (w *writer) savedSide() store.Side {
 	if w.saved.pending == nil {
 		return store.Side{}
 	}
 	return store.Side{Key: store.TurnKey(w.of.id), Item: w.saved.pending}
 }
 
-// forget removes what was saved of a turn whose log is given up: nobody goes on with it.
-func (w *writer) forget() {
+// forgetSaved removes what was saved of a turn whose log is given up: nobody goes on with it.
+func (w *writer) forgetSaved() {
 	if !w.of.saves || w.saved.dropped {
 		return
 	}

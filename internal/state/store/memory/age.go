@@ -21,8 +21,8 @@ type age struct {
 	older, newer *age
 }
 
-// renew puts a record behind all others.
-func (a *ages) renew(at *age, key string) {
+// moveToEnd puts a record behind all others.
+func (a *ages) moveToEnd(at *age, key string) {
 	a.leave(at)
 	*at = age{key: key, older: a.last}
 	if a.last != nil {
@@ -51,9 +51,9 @@ func (a *ages) leave(at *age) {
 	*at = age{}
 }
 
-// oldest returns the first key that may be removed; "" if there is none. spared is asked of
+// oldestKey returns the first key that may be removed; "" if there is none. spared is asked of
 // few: of what is being written there is one at a time.
-func (a *ages) oldest(spared func(key string) bool) string {
+func (a *ages) oldestKey(spared func(key string) bool) string {
 	for at := a.first; at != nil; at = at.newer {
 		if !spared(at.key) {
 			return at.key
@@ -74,22 +74,22 @@ func conversationOf(m store.Meta) conversation {
 	return conversation{m.Tenant, m.User, m.Conversation}
 }
 
-// enlist makes a new task one of its conversation, which never changes.
-func (s *Store) enlist(t *task, m store.Meta) {
+// addToConversation makes a new task one of its conversation, which never changes.
+func (s *Store) addToConversation(t *task, m store.Meta) {
 	c := conversationOf(m)
 	if c == (conversation{}) {
 		return
 	}
 	s.named[c.id]++
-	t.older = s.said[c]
+	t.older = s.newest[c]
 	if t.older != nil {
 		t.older.newer = t
 	}
-	s.said[c] = t
+	s.newest[c] = t
 }
 
-// delist takes a task out of its conversation.
-func (s *Store) delist(t *task) {
+// removeFromConversation takes a task out of its conversation.
+func (s *Store) removeFromConversation(t *task) {
 	c := conversationOf(t.Meta)
 	if s.named[c.id]--; s.named[c.id] <= 0 {
 		delete(s.named, c.id)
@@ -98,9 +98,9 @@ func (s *Store) delist(t *task) {
 	case t.newer != nil:
 		t.newer.older = t.older
 	case t.older != nil:
-		s.said[c] = t.older
+		s.newest[c] = t.older
 	default:
-		delete(s.said, c)
+		delete(s.newest, c)
 	}
 	if t.older != nil {
 		t.older.newer = t.newer
@@ -108,13 +108,13 @@ func (s *Store) delist(t *task) {
 	t.older, t.newer = nil, nil
 }
 
-// candidates returns the tasks among which a query's are: those of its conversation, or all.
-func (s *Store) candidates(q store.Query) iter.Seq[*task] {
+// candidatesOf returns the tasks among which a query's are: those of its conversation, or all.
+func (s *Store) candidatesOf(q store.Query) iter.Seq[*task] {
 	if q.Conversation == "" {
 		return maps.Values(s.tasks)
 	}
 	return func(yield func(*task) bool) {
-		for t := s.said[conversation{q.Tenant, q.User, q.Conversation}]; t != nil && yield(t); {
+		for t := s.newest[conversation{q.Tenant, q.User, q.Conversation}]; t != nil && yield(t); {
 			t = t.older
 		}
 	}

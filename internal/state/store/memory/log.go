@@ -23,8 +23,8 @@ type end struct{ n, at int }
 // firstData and firstEnds are room for what a turn reports at first, without its answer.
 const firstData, firstEnds = 1 << 10, 8
 
-// end is the number of the last event, 0 if there is none. It works on nil.
-func (l *log) end() int {
+// lastNumber is the number of the last event, 0 if there is none. It works on nil.
+func (l *log) lastNumber() int {
 	if l == nil || len(l.ends) == 0 {
 		return 0
 	}
@@ -44,21 +44,21 @@ func (l *log) add(n int, data []byte) {
 	l.ends = append(l.ends, end{n, len(l.data)})
 }
 
-// trim gives back the room of a log to which nothing is added any more.
-func (l *log) trim() {
-	l.data, l.ends = exactly(l.data), exactly(l.ends)
+// trimRoom gives back the room of a log to which nothing is added any more.
+func (l *log) trimRoom() {
+	l.data, l.ends = withoutSpare(l.data), withoutSpare(l.ends)
 }
 
-// exactly returns a copy without room for more, or s itself if that has hardly any.
-func exactly[T any](s []T) []T {
+// withoutSpare returns a copy without room for more, or s itself if that has hardly any.
+func withoutSpare[T any](s []T) []T {
 	if cap(s)-len(s) <= len(s)/8 {
 		return s
 	}
 	return append(make([]T, 0, len(s)), s...)
 }
 
-// read returns up to limit entries from the one with index from on.
-func (l *log) read(from, limit int) []store.Entry {
+// readEntries returns up to limit entries from the one with index from on.
+func (l *log) readEntries(from, limit int) []store.Entry {
 	begin, some := 0, l.ends[from:min(from+limit, len(l.ends))]
 	if from > 0 {
 		begin = l.ends[from-1].at
@@ -71,10 +71,10 @@ func (l *log) read(from, limit int) []store.Entry {
 	return entries
 }
 
-// log returns a log, or nil. It needs mu.
-func (s *Store) log(turn string) *log {
+// findLog returns a log, or nil. It needs mu.
+func (s *Store) findLog(turn string) *log {
 	l := s.logs[turn]
-	if l != nil && l.until.passed(s.now) {
+	if l != nil && l.until.hasPassed(s.now) {
 		s.removeLog(turn)
 		return nil
 	}
@@ -93,20 +93,20 @@ func (s *Store) removeLog(turn string) {
 // AppendLog adds to a log.
 func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) (err error) {
 	defer func() { s.cfg.Calls.Wrote("append_log", len(a.Data), err) }()
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	return s.append(turn, a)
+	return s.appendEntry(turn, a)
 }
 
-// append adds an entry if the task is still held by the writer and the log ends
+// appendEntry adds an entry if the task is still held by the writer and the log ends
 // where the writer thinks. A log that grows too large is dropped whole: a
 // reader must not take a part for all.
-func (s *Store) append(turn string, a store.Append) error {
+func (s *Store) appendEntry(turn string, a store.Append) error {
 	var of *share
 	if a.Task != "" {
-		t, err := s.task(a.Task)
+		t, err := s.liveTask(a.Task)
 		if err != nil || t.Holder != a.Holder {
 			return store.ErrConflict
 		}
@@ -115,8 +115,8 @@ func (s *Store) append(turn string, a store.Append) error {
 		}
 		of = t.share
 	}
-	l := s.log(turn)
-	switch end := l.end(); {
+	l := s.findLog(turn)
+	switch end := l.lastNumber(); {
 	case end == 0 && a.At != 0:
 		return store.ErrNotFound
 	case end != a.At:
@@ -126,7 +126,7 @@ func (s *Store) append(turn string, a store.Append) error {
 		l = &log{}
 	}
 	if a.N == a.At {
-		return s.side(a.Side, a.TTL, turn)
+		return s.changeSide(a.Side, a.TTL, turn)
 	}
 	if len(l.data)+len(a.Data) > store.MaxLog {
 		s.removeLog(turn)
@@ -136,7 +136,7 @@ func (s *Store) append(turn string, a store.Append) error {
 	if !s.makeRoom(len(a.Data)+overhead+len(a.Side.Item)+overhead, turn) {
 		return store.ErrFull
 	}
-	if err := s.side(a.Side, a.TTL, turn); err != nil {
+	if err := s.changeSide(a.Side, a.TTL, turn); err != nil {
 		return err
 	}
 	if s.logs[turn] == nil {
@@ -145,7 +145,7 @@ func (s *Store) append(turn string, a store.Append) error {
 		s.countShare(of, overhead, 1)
 	}
 	l.add(a.N, a.Data)
-	l.until = s.after(a.TTL)
+	l.until = s.expiryAfter(a.TTL)
 	s.countShare(l.share, len(a.Data), 0)
 	s.hub.Signal(store.LogTopic(turn))
 	return nil
@@ -153,33 +153,33 @@ func (s *Store) append(turn string, a store.Append) error {
 
 // ReadLog returns entries.
 func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) ([]store.Entry, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	l := s.log(turn)
+	l := s.findLog(turn)
 	if l == nil {
 		return nil, store.ErrNotFound
 	}
-	return l.read(sort.Search(len(l.ends), func(i int) bool { return l.ends[i].n > after }), limit), nil
+	return l.readEntries(sort.Search(len(l.ends), func(i int) bool { return l.ends[i].n > after }), limit), nil
 }
 
 // LogLeft returns how long a log is kept.
 func (s *Store) LogLeft(ctx context.Context, turn string) (time.Duration, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	l := s.log(turn)
+	l := s.findLog(turn)
 	if l == nil {
 		return 0, store.ErrNotFound
 	}
-	return l.until.left(s.now), nil
+	return l.until.remaining(s.now), nil
 }
 
 // DropLog removes a log.
 func (s *Store) DropLog(ctx context.Context, turn string) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()

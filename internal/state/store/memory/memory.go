@@ -54,7 +54,7 @@ type Store struct {
 	indexes  map[string]*index
 	counters map[string]counter
 	rates    map[string]rate
-	said     map[conversation]*task // the newest of each
+	newest   map[conversation]*task // the newest of each
 	named    map[string]int         // tasks of each conversation id, of all users
 	shares   map[shareKey]*share
 	ended    largest // shares with a task that can make room
@@ -63,21 +63,21 @@ type Store struct {
 // expiry is when a record is gone; the zero value is never.
 type expiry time.Time
 
-// after is when a time to live ends; 0 lives for good. It needs mu.
-func (s *Store) after(ttl time.Duration) expiry {
+// expiryAfter is when a time to live ends; 0 lives for good. It needs mu.
+func (s *Store) expiryAfter(ttl time.Duration) expiry {
 	if ttl == 0 {
 		return expiry{}
 	}
 	return expiry(s.now.Add(ttl))
 }
 
-// passed says whether the time is over. The zero expiry never is.
-func (e expiry) passed(now time.Time) bool {
+// hasPassed says whether the time is over. The zero expiry never is.
+func (e expiry) hasPassed(now time.Time) bool {
 	return !time.Time(e).IsZero() && !now.Before(time.Time(e))
 }
 
-// left returns how long it is until then; 0: there is no end.
-func (e expiry) left(now time.Time) time.Duration {
+// remaining returns how long it is until then; 0: there is no end.
+func (e expiry) remaining(now time.Time) time.Duration {
 	if time.Time(e).IsZero() {
 		return 0
 	}
@@ -111,7 +111,7 @@ func New(cfg Config) *Store {
 		cfg: cfg, purged: time.Now(),
 		tasks: map[string]*task{}, logs: map[string]*log{}, leases: map[string]lease{}, values: map[string]*value{},
 		lists: map[string]*list{}, indexes: map[string]*index{}, counters: map[string]counter{}, rates: map[string]rate{},
-		said: map[conversation]*task{}, named: map[string]int{}, shares: map[shareKey]*share{},
+		newest: map[conversation]*task{}, named: map[string]int{}, shares: map[shareKey]*share{},
 	}
 }
 
@@ -141,8 +141,8 @@ func (s *Store) Signal(_ context.Context, topic string) error {
 // Watch begins to watch a topic.
 func (s *Store) Watch(topic string) *store.Watch { return s.hub.Watch(topic) }
 
-// lock begins what one method does. ctx is asked once, as nothing here takes long.
-func (s *Store) lock(ctx context.Context) error {
+// lockStore begins what one method does. ctx is asked once, as nothing here takes long.
+func (s *Store) lockStore(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -150,27 +150,27 @@ func (s *Store) lock(ctx context.Context) error {
 	s.now = time.Now()
 	if s.now.Sub(s.purged) >= purgeEvery {
 		s.purged = s.now
-		s.purge(s.now)
+		s.purgeExpired(s.now)
 	}
 	return nil
 }
 
-// purge removes what has expired.
-func (s *Store) purge(now time.Time) {
-	sweep(s.tasks, func(t *task) expiry { return t.until }, now, s.removeTask)
-	sweep(s.logs, func(l *log) expiry { return l.until }, now, s.removeLog)
-	sweep(s.values, func(v *value) expiry { return v.until }, now, s.removeValue)
-	sweep(s.lists, func(l *list) expiry { return l.until }, now, s.removeList)
-	sweep(s.indexes, func(x *index) expiry { return x.until }, now, s.removeIndex)
-	sweep(s.leases, func(l lease) expiry { return l.until }, now, func(owner string) { delete(s.leases, owner) })
-	sweep(s.counters, func(c counter) expiry { return c.until }, now, func(key string) { delete(s.counters, key) })
-	sweep(s.rates, func(r rate) expiry { return r.until }, now, func(key string) { delete(s.rates, key) })
+// purgeExpired removes what has expired.
+func (s *Store) purgeExpired(now time.Time) {
+	removeExpired(s.tasks, func(t *task) expiry { return t.until }, now, s.removeTask)
+	removeExpired(s.logs, func(l *log) expiry { return l.until }, now, s.removeLog)
+	removeExpired(s.values, func(v *value) expiry { return v.until }, now, s.removeValue)
+	removeExpired(s.lists, func(l *list) expiry { return l.until }, now, s.removeList)
+	removeExpired(s.indexes, func(x *index) expiry { return x.until }, now, s.removeIndex)
+	removeExpired(s.leases, func(l lease) expiry { return l.until }, now, func(owner string) { delete(s.leases, owner) })
+	removeExpired(s.counters, func(c counter) expiry { return c.until }, now, func(key string) { delete(s.counters, key) })
+	removeExpired(s.rates, func(r rate) expiry { return r.until }, now, func(key string) { delete(s.rates, key) })
 }
 
-// sweep removes those records whose time is over.
-func sweep[R any](records map[string]R, until func(R) expiry, now time.Time, remove func(key string)) {
+// removeExpired removes those records whose time is over.
+func removeExpired[R any](records map[string]R, until func(R) expiry, now time.Time, remove func(key string)) {
 	for key, r := range records {
-		if until(r).passed(now) {
+		if until(r).hasPassed(now) {
 			remove(key)
 		}
 	}
@@ -178,20 +178,20 @@ func sweep[R any](records map[string]R, until func(R) expiry, now time.Time, rem
 
 // RenewLease takes or prolongs a lease.
 func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	if l, ok := s.leases[h.Owner]; ok && l.epoch > h.Epoch && !l.until.passed(s.now) {
+	if l, ok := s.leases[h.Owner]; ok && l.epoch > h.Epoch && !l.until.hasPassed(s.now) {
 		return store.ErrConflict
 	}
-	s.leases[h.Owner] = lease{h.Epoch, s.after(ttl)}
+	s.leases[h.Owner] = lease{h.Epoch, s.expiryAfter(ttl)}
 	return nil
 }
 
 // ReleaseLease gives a lease back.
 func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -203,45 +203,45 @@ func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
 
 // LeasesAlive says who has a lease.
 func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) ([]bool, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	alive := make([]bool, len(holders))
 	for i, h := range holders {
-		alive[i] = s.alive(h)
+		alive[i] = s.hasLease(h)
 	}
 	return alive, nil
 }
 
-// alive says whether a holder's lease is current.
-func (s *Store) alive(h store.Holder) bool {
+// hasLease says whether a holder's lease is current.
+func (s *Store) hasLease(h store.Holder) bool {
 	l, ok := s.leases[h.Owner]
-	return ok && l.epoch == h.Epoch && !l.until.passed(s.now)
+	return ok && l.epoch == h.Epoch && !l.until.hasPassed(s.now)
 }
 
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (int64, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()
 	c := s.counters[key]
-	if c.until.passed(s.now) {
+	if c.until.hasPassed(s.now) {
 		c = counter{}
 	}
-	c = counter{c.n + delta, s.after(ttl)}
+	c = counter{c.n + delta, s.expiryAfter(ttl)}
 	s.counters[key] = c
 	return c.n, nil
 }
 
 // Counter returns what was counted.
 func (s *Store) Counter(ctx context.Context, key string) (int64, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	if c := s.counters[key]; !c.until.passed(s.now) {
+	if c := s.counters[key]; !c.until.hasPassed(s.now) {
 		return c.n, nil
 	}
 	return 0, nil

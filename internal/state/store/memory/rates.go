@@ -15,7 +15,7 @@ type rate struct {
 
 // ChargeRates charges limits.
 func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (store.Charged, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return store.Charged{}, err
 	}
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ type shelf struct{ *Store }
 
 // Text implements store.Shelf.
 func (s shelf) Text(key string) (string, error) {
-	if r := s.rates[key]; !r.until.passed(s.now) {
+	if r := s.rates[key]; !r.until.hasPassed(s.now) {
 		return r.text, nil
 	}
 	return "", nil
@@ -35,9 +35,9 @@ func (s shelf) Text(key string) (string, error) {
 
 // PutText implements store.Shelf.
 func (s shelf) PutText(key, text string, ttl time.Duration) error {
-	s.rates[key] = rate{text, s.after(ttl)}
+	s.rates[key] = rate{text, s.expiryAfter(ttl)}
 	return nil
 }
 
 // Alive implements store.Shelf.
-func (s shelf) Alive(h store.Holder) (bool, error) { return s.alive(h), nil }
+func (s shelf) Alive(h store.Holder) (bool, error) { return s.hasLease(h), nil }

@@ -28,8 +28,8 @@ type index struct {
 	until  expiry
 }
 
-// has says whether the index has a member. It works on nil.
-func (x *index) has(id string) bool {
+// hasMember says whether the index has a member. It works on nil.
+func (x *index) hasMember(id string) bool {
 	if x == nil {
 		return false
 	}
@@ -37,10 +37,10 @@ func (x *index) has(id string) bool {
 	return there
 }
 
-// value returns a value that is there. It needs mu.
-func (s *Store) value(key string) (*value, error) {
+// liveValue returns a value that is there. It needs mu.
+func (s *Store) liveValue(key string) (*value, error) {
 	v := s.values[key]
-	if v == nil || v.until.passed(s.now) {
+	if v == nil || v.until.hasPassed(s.now) {
 		return nil, store.ErrNotFound
 	}
 	return v, nil
@@ -56,11 +56,11 @@ func (s *Store) removeValue(key string) {
 
 // Value returns a record.
 func (s *Store) Value(ctx context.Context, key string) (store.Value, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return store.Value{}, err
 	}
 	defer s.mu.Unlock()
-	v, err := s.value(key)
+	v, err := s.liveValue(key)
 	if err != nil {
 		return store.Value{}, err
 	}
@@ -70,12 +70,12 @@ func (s *Store) Value(ctx context.Context, key string) (store.Value, error) {
 // PutValue replaces or makes a record.
 func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
 	defer func() { s.cfg.Calls.Wrote("put_value", len(v.Data), err) }()
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return store.Value{}, err
 	}
 	defer s.mu.Unlock()
 	var before store.Value
-	if b, err := s.value(key); err == nil {
+	if b, err := s.liveValue(key); err == nil {
 		before = b.Value
 	}
 	if before.Version != v.Version {
@@ -91,26 +91,26 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 	s.removeValue(key)
 	s.bytes += len(v.Data) + overhead
 	v.Version++
-	s.values[key] = &value{v, s.after(ttl)}
+	s.values[key] = &value{v, s.expiryAfter(ttl)}
 	return v, nil
 }
 
 // KeepValue changes how long a record is kept.
 func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	v, err := s.value(key)
+	v, err := s.liveValue(key)
 	if err == nil {
-		v.until = s.after(ttl)
+		v.until = s.expiryAfter(ttl)
 	}
 	return err
 }
 
 // DeleteValue removes a record.
 func (s *Store) DeleteValue(ctx context.Context, key string) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -118,10 +118,10 @@ func (s *Store) DeleteValue(ctx context.Context, key string) error {
 	return nil
 }
 
-// list returns a list that is there, or nil. It needs mu.
-func (s *Store) list(key string) *list {
+// findList returns a list that is there, or nil. It needs mu.
+func (s *Store) findList(key string) *list {
 	l := s.lists[key]
-	if l != nil && l.until.passed(s.now) {
+	if l != nil && l.until.hasPassed(s.now) {
 		s.removeList(key)
 		return nil
 	}
@@ -139,30 +139,30 @@ func (s *Store) removeList(key string) {
 // PushList adds an item to a list.
 func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) (err error) {
 	defer func() { s.cfg.Calls.Wrote("push_list", len(item), err) }()
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
 	if b.Task != "" {
-		if _, err := s.task(b.Task); err != nil {
+		if _, err := s.liveTask(b.Task); err != nil {
 			return err
 		}
 	}
 	if !s.makeRoom(len(item)+overhead, key) {
 		return store.ErrFull
 	}
-	l := s.push(key, item, ttl)
+	l := s.pushItem(key, item, ttl)
 	n := 0
 	for kept := l.bytes; n < len(l.items)-1 && (b.Items > 0 && len(l.items)-n > b.Items || b.Bytes > 0 && kept > b.Bytes); n++ {
 		kept -= len(l.items[n])
 	}
-	s.cut(l, 0, n)
+	s.cutItems(l, 0, n)
 	return nil
 }
 
-// push adds an item to a list, for which there is room.
-func (s *Store) push(key string, item []byte, ttl time.Duration) *list {
-	l := s.list(key)
+// pushItem adds an item to a list, for which there is room.
+func (s *Store) pushItem(key string, item []byte, ttl time.Duration) *list {
+	l := s.findList(key)
 	if l == nil {
 		l = &list{share: s.shareOfKey(key)}
 		s.lists[key] = l
@@ -170,14 +170,14 @@ func (s *Store) push(key string, item []byte, ttl time.Duration) *list {
 	}
 	l.items = append(l.items, item)
 	l.bytes += len(item)
-	l.until = s.after(ttl)
+	l.until = s.expiryAfter(ttl)
 	s.countShare(l.share, len(item)+overhead, 0)
 	return l
 }
 
-// side changes the list of a task or a log. What is spared keeps its place whatever room that
+// changeSide changes the list of a task or a log. What is spared keeps its place whatever room that
 // needs.
-func (s *Store) side(b store.Side, ttl time.Duration, spared string) error {
+func (s *Store) changeSide(b store.Side, ttl time.Duration, spared string) error {
 	if b.Key == "" {
 		return nil
 	}
@@ -188,25 +188,25 @@ func (s *Store) side(b store.Side, ttl time.Duration, spared string) error {
 		s.removeList(b.Key)
 	}
 	if b.Item != nil {
-		s.push(b.Key, b.Item, ttl)
+		s.pushItem(b.Key, b.Item, ttl)
 	}
 	return nil
 }
 
 // KeepList changes how long a list is kept.
 func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	if l := s.list(key); l != nil {
-		l.until = s.after(ttl)
+	if l := s.findList(key); l != nil {
+		l.until = s.expiryAfter(ttl)
 	}
 	return nil
 }
 
-// cut removes items of a list.
-func (s *Store) cut(l *list, from, to int) {
+// cutItems removes items of a list.
+func (s *Store) cutItems(l *list, from, to int) {
 	for _, item := range l.items[from:to] {
 		l.bytes -= len(item)
 		s.countShare(l.share, -len(item)-overhead, 0)
@@ -216,11 +216,11 @@ func (s *Store) cut(l *list, from, to int) {
 
 // List returns items.
 func (s *Store) List(ctx context.Context, key string, from, limit int) ([][]byte, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	l := s.list(key)
+	l := s.findList(key)
 	if l == nil || from >= len(l.items) {
 		return nil, nil
 	}
@@ -233,19 +233,19 @@ func (s *Store) List(ctx context.Context, key string, from, limit int) ([][]byte
 
 // CutList shortens a list.
 func (s *Store) CutList(ctx context.Context, key string, length int) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	if l := s.list(key); l != nil && length < len(l.items) {
-		s.cut(l, length, len(l.items))
+	if l := s.findList(key); l != nil && length < len(l.items) {
+		s.cutItems(l, length, len(l.items))
 	}
 	return nil
 }
 
 // DeleteList removes a list.
 func (s *Store) DeleteList(ctx context.Context, key string) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -253,10 +253,10 @@ func (s *Store) DeleteList(ctx context.Context, key string) error {
 	return nil
 }
 
-// index returns an index that is there, or nil. It needs mu.
-func (s *Store) index(name string) *index {
+// findIndex returns an index that is there, or nil. It needs mu.
+func (s *Store) findIndex(name string) *index {
 	x := s.indexes[name]
-	if x != nil && x.until.passed(s.now) {
+	if x != nil && x.until.hasPassed(s.now) {
 		s.removeIndex(name)
 		return nil
 	}
@@ -274,12 +274,12 @@ func (s *Store) removeIndex(name string) {
 // PutIndex adds a member to an index.
 func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) (err error) {
 	defer func() { s.cfg.Calls.Wrote("put_index", len(m.ID), err) }()
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	x, until := s.index(name), s.after(ttl)
-	if !x.has(m.ID) {
+	x, until := s.findIndex(name), s.expiryAfter(ttl)
+	if !x.hasMember(m.ID) {
 		if !s.makeRoom(overhead, "") {
 			return store.ErrFull
 		}
@@ -298,11 +298,11 @@ func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl t
 
 // RemoveIndex removes a member of an index.
 func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	if x := s.index(name); x.has(id) {
+	if x := s.findIndex(name); x.hasMember(id) {
 		delete(x.scores, id)
 		s.bytes -= overhead
 	}
@@ -311,11 +311,11 @@ func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
 
 // CountIndex returns how many members an index has.
 func (s *Store) CountIndex(ctx context.Context, name string) (int64, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	if x := s.index(name); x != nil {
+	if x := s.findIndex(name); x != nil {
 		return int64(len(x.scores)), nil
 	}
 	return 0, nil
@@ -323,11 +323,11 @@ func (s *Store) CountIndex(ctx context.Context, name string) (int64, error) {
 
 // Index returns members of an index.
 func (s *Store) Index(ctx context.Context, name string, r store.Range) (found []store.Member, err error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	x := s.index(name)
+	x := s.findIndex(name)
 	if x == nil {
 		return nil, nil
 	}
@@ -337,10 +337,10 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (found []
 	}
 	for id, score := range x.scores {
 		m := store.Member{ID: id, Score: score}
-		if score >= r.Min && score <= r.Max && (r.After == nil || direction*compare(m, *r.After) > 0) {
+		if score >= r.Min && score <= r.Max && (r.After == nil || direction*compareMembers(m, *r.After) > 0) {
 			found = append(found, m)
 		}
 	}
-	slices.SortFunc(found, func(a, b store.Member) int { return direction * compare(a, b) })
+	slices.SortFunc(found, func(a, b store.Member) int { return direction * compareMembers(a, b) })
 	return found[:min(len(found), r.Limit)], nil
 }

@@ -65,7 +65,7 @@ func (s *Store) countShare(of *share, bytes, records int) {
 
 // enterEnded makes a task the newest one of its share that can make room.
 func (s *Store) enterEnded(t *task) {
-	t.share.ended.renew(&t.age, t.id)
+	t.share.ended.moveToEnd(&t.age, t.id)
 	if t.share.place < 0 {
 		heap.Push(&s.ended, t.share)
 	}
@@ -113,7 +113,7 @@ func (s *Store) dropTask(spared string) bool {
 
 // oldestOf returns the oldest ended task of a share that may be removed, or nil.
 func (s *Store) oldestOf(of *share, spared string) *task {
-	return s.tasks[of.ended.oldest(func(id string) bool { return id == spared || s.tasks[id].Turn == spared })]
+	return s.tasks[of.ended.oldestKey(func(id string) bool { return id == spared || s.tasks[id].Turn == spared })]
 }
 
 // dropRecords removes a task and the records that stand on it alone: without them, the task would
@@ -132,7 +132,7 @@ func (s *Store) dropRecords(t *task, spared string) {
 	}
 	s.removeTask(id)
 	s.removeLog(turn)
-	if of.id != "" && s.said[of] == nil {
+	if of.id != "" && s.newest[of] == nil {
 		lists = append(lists, store.MemoryKey(of.tenant, of.user, of.id))
 	}
 	if of.id != "" && s.named[of.id] == 0 {

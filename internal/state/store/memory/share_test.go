@@ -52,7 +52,7 @@ func TestNothingThatLivesMakesRoom(t *testing.T) {
 				t.Errorf("%s: the list %s is gone", state, key)
 			}
 		}
-		if len(s.values) != 2 || !s.index(store.DueIndex).has("w") || !s.index(store.ApprovalsKey("blue", "bob")).has("a") {
+		if len(s.values) != 2 || !s.findIndex(store.DueIndex).hasMember("w") || !s.findIndex(store.ApprovalsKey("blue", "bob")).hasMember("a") {
 			t.Errorf("%s: %d values are left, or an index lost a member", state, len(s.values))
 		}
 		if diff := books(s); diff != "" {

@@ -156,7 +156,7 @@ func TestExpiredRecordsAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
-		got := []int{len(s.tasks), len(s.logs), len(s.values), len(s.lists), len(s.indexes), len(s.leases), len(s.counters), len(s.said), len(s.named), len(s.shares)}
+		got := []int{len(s.tasks), len(s.logs), len(s.values), len(s.lists), len(s.indexes), len(s.leases), len(s.counters), len(s.newest), len(s.named), len(s.shares)}
 		s.mu.Unlock()
 		if diff := gocmp.Diff(slices.Repeat([]int{1}, 10), got); diff != "" || there("-2") != all {
 			t.Errorf("records that are there (-want +got):\n%s%s", diff, there("-2"))
@@ -308,7 +308,7 @@ func TestLogIsTrimmed(t *testing.T) {
 		t.Errorf("read %+v, %v", read, err)
 	}
 	for n, want := range map[int]bool{8: false, 9: true, 16: true} { // an eighth is hardly any
-		s := exactly(append(make([]byte, 0, 64+n), of(64)...))
+		s := withoutSpare(append(make([]byte, 0, 64+n), of(64)...))
 		if (cap(s) < 64+n) != want || len(s) != 64 {
 			t.Errorf("room for %d more: %d are left", n, cap(s)-len(s))
 		}

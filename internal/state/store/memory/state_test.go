@@ -105,9 +105,9 @@ func change(ctx context.Context, s *Store, random *rand.Rand) error {
 	case 4:
 		return s.DeleteTask(ctx, id)
 	case 5:
-		return s.CloseTask(ctx, id, store.Closing{Task: task, TTL: ttl, LogOf: turn, Log: entry(s.logs[turn].end(), len(data), ttl)})
+		return s.CloseTask(ctx, id, store.Closing{Task: task, TTL: ttl, LogOf: turn, Log: entry(s.logs[turn].lastNumber(), len(data), ttl)})
 	case 6, 7:
-		return s.AppendLog(ctx, turn, entry(s.logs[turn].end(), len(data), ttl))
+		return s.AppendLog(ctx, turn, entry(s.logs[turn].lastNumber(), len(data), ttl))
 	case 8:
 		key := name("v")
 		before, _ := s.Value(ctx, key)
@@ -167,7 +167,7 @@ func books(s *Store) string {
 		bytes += len(x.scores) * overhead
 	}
 	listed := map[string]bool{}
-	for c, t := range s.said {
+	for c, t := range s.newest {
 		for ; t != nil; t = t.older {
 			if listed[t.id] = true; conversationOf(t.Meta) != c || t.older != nil && t.older.newer != t {
 				return fmt.Sprintf("task %s is in the wrong conversation, or a neighbour of the wrong one", t.id)

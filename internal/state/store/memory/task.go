@@ -21,10 +21,10 @@ type task struct {
 	older, newer *task
 }
 
-// task returns a task that is there. It needs mu.
-func (s *Store) task(id string) (*task, error) {
+// liveTask returns a task that is there. It needs mu.
+func (s *Store) liveTask(id string) (*task, error) {
 	t := s.tasks[id]
-	if t == nil || t.until.passed(s.now) {
+	if t == nil || t.until.hasPassed(s.now) {
 		return nil, store.ErrNotFound
 	}
 	return t, nil
@@ -46,20 +46,20 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 	if grows > 0 && !s.makeRoom(grows, id) {
 		return store.ErrFull
 	}
-	if err := s.side(t.Side, ttl, id); err != nil {
+	if err := s.changeSide(t.Side, ttl, id); err != nil {
 		return err
 	}
 	t.Side = store.Side{}
 	if now == nil {
-		id = pack(id, &t.Meta)
+		id = packTexts(id, &t.Meta)
 		now = &task{id: id, share: s.shareOf(&t.Meta)}
 		s.tasks[id] = now
-		s.enlist(now, t.Meta)
+		s.addToConversation(now, t.Meta)
 		s.countShare(now.share, grows, 1)
 	} else {
 		s.countShare(now.share, grows, 0)
 	}
-	now.Task, now.until = t, s.after(ttl)
+	now.Task, now.until = t, s.expiryAfter(ttl)
 	if t.Lives() {
 		s.leaveEnded(now)
 	} else {
@@ -69,14 +69,14 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 		return nil
 	}
 	if l := s.logs[t.Turn]; l != nil {
-		l.trim()
+		l.trimRoom()
 	}
 	return nil
 }
 
-// pack puts the texts of a task that stay as they are into one, of which they are parts from
+// packTexts puts the texts of a task that stay as they are into one, of which they are parts from
 // then on, and returns the id. Otherwise each would keep what it was cut from.
-func pack(id string, m *store.Meta) string {
+func packTexts(id string, m *store.Meta) string {
 	all := strings.Join([]string{id, m.Tenant, m.User, m.Conversation, m.Turn}, "")
 	for _, part := range []*string{&id, &m.Tenant, &m.User, &m.Conversation, &m.Turn} {
 		*part, all = all[:len(*part)], all[len(*part):]
@@ -89,7 +89,7 @@ func pack(id string, m *store.Meta) string {
 func (s *Store) removeTask(id string) {
 	if t := s.tasks[id]; t != nil {
 		s.leaveEnded(t)
-		s.delist(t)
+		s.removeFromConversation(t)
 		delete(s.tasks, id)
 		s.countShare(t.share, -len(t.Doc)-overhead, -1)
 	}
@@ -98,11 +98,11 @@ func (s *Store) removeTask(id string) {
 // CreateTask adds a task.
 func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) (err error) {
 	defer func() { s.cfg.Calls.Wrote("create_task", len(t.Doc), err) }()
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	if _, err := s.task(id); err == nil {
+	if _, err := s.liveTask(id); err == nil {
 		return store.ErrConflict
 	}
 	s.removeTask(id) // one that has expired
@@ -113,11 +113,11 @@ func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl tim
 
 // Task returns a task.
 func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return store.Task{}, err
 	}
 	defer s.mu.Unlock()
-	t, err := s.task(id)
+	t, err := s.liveTask(id)
 	if err != nil {
 		return store.Task{}, err
 	}
@@ -127,20 +127,20 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 // UpdateTask replaces a task.
 func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) (err error) {
 	defer func() { s.cfg.Calls.Wrote("update_task", len(t.Doc), err) }()
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	before, err := s.task(id)
+	before, err := s.liveTask(id)
 	if err != nil {
 		return err
 	}
-	return s.replace(id, before, t, ttl)
+	return s.replaceTask(id, before, t, ttl)
 }
 
-// replace changes a task of the version that the caller saw. What never changes
+// replaceTask changes a task of the version that the caller saw. What never changes
 // is taken from before, whatever the caller passes.
-func (s *Store) replace(id string, before *task, t store.Task, ttl time.Duration) error {
+func (s *Store) replaceTask(id string, before *task, t store.Task, ttl time.Duration) error {
 	if before.Version != t.Version {
 		return store.ErrConflict
 	}
@@ -154,11 +154,11 @@ func (s *Store) replace(id string, before *task, t store.Task, ttl time.Duration
 
 // CancelTask asks for a task's end.
 func (s *Store) CancelTask(ctx context.Context, id string) (store.Task, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return store.Task{}, err
 	}
 	defer s.mu.Unlock()
-	t, err := s.task(id)
+	t, err := s.liveTask(id)
 	if err != nil {
 		return store.Task{}, err
 	}
@@ -169,7 +169,7 @@ func (s *Store) CancelTask(ctx context.Context, id string) (store.Task, error) {
 
 // DeleteTask removes a task.
 func (s *Store) DeleteTask(ctx context.Context, id string) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -188,18 +188,18 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	if err != nil {
 		return store.Page{}, err
 	}
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return store.Page{}, err
 	}
 	defer s.mu.Unlock()
 	var found []store.Member
-	for t := range s.candidates(q) {
+	for t := range s.candidatesOf(q) {
 		m := store.Member{ID: t.id, Score: t.Created.UnixMilli()}
-		if t.isOf(q) && !t.until.passed(s.now) && compare(m, last) < 0 {
+		if t.isOf(q) && !t.until.hasPassed(s.now) && compareMembers(m, last) < 0 {
 			found = append(found, m)
 		}
 	}
-	slices.SortFunc(found, func(a, b store.Member) int { return compare(b, a) })
+	slices.SortFunc(found, func(a, b store.Member) int { return compareMembers(b, a) })
 	var page store.Page
 	for n, bytes := 0, 0; n < len(found); n++ {
 		if n == q.Limit || bytes >= store.MaxPageBytes {
@@ -216,19 +216,19 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	return page, nil
 }
 
-// compare is the order of indexes.
-func compare(a, b store.Member) int {
+// compareMembers is the order of indexes.
+func compareMembers(a, b store.Member) int {
 	return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.ID, b.ID))
 }
 
 // Orphans returns tasks whose holder has no lease.
 func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	for id, t := range s.tasks {
-		if len(ids) < limit && t.Owner != "" && !s.alive(t.Holder) && !t.until.passed(s.now) {
+		if len(ids) < limit && t.Owner != "" && !s.hasLease(t.Holder) && !t.until.hasPassed(s.now) {
 			ids = append(ids, id)
 		}
 	}
@@ -238,22 +238,22 @@ func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error
 // CloseTask ends an orphan.
 func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) (err error) {
 	defer func() { s.cfg.Calls.Wrote("close_task", len(c.Doc), err) }()
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockStore(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	before, err := s.task(id)
+	before, err := s.liveTask(id)
 	if err != nil {
 		return err
 	}
-	if before.Version != c.Version || s.alive(before.Holder) {
+	if before.Version != c.Version || s.hasLease(before.Holder) {
 		return store.ErrConflict
 	}
 	if c.LogOf != "" {
 		c.Log.Task = ""
-		if err := s.append(c.LogOf, c.Log); err != nil {
+		if err := s.appendEntry(c.LogOf, c.Log); err != nil {
 			return err
 		}
 	}
-	return s.replace(id, before, c.Task, c.TTL)
+	return s.replaceTask(id, before, c.Task, c.TTL)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// counting returns what dials connections that count what they move.
-func counting(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+// countingDialer returns what dials connections that count what they move.
+func countingDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
@@ -46,16 +46,16 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	return n, c.count(n, err)
+	return n, c.countMoved(n, err)
 }
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	return n, c.count(n, err)
+	return n, c.countMoved(n, err)
 }
 
-func (c *conn) count(n int, err error) error {
+func (c *conn) countMoved(n int, err error) error {
 	all := c.moved.Add(int64(n))
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return &timeout{e, int(all)}
@@ -75,9 +75,9 @@ type timeout struct {
 // Unwrap returns the connection's error.
 func (t *timeout) Unwrap() error { return t.netError }
 
-// moved returns how many bytes a command has moved that ended with err because it ran out
+// movedBytes returns how many bytes a command has moved that ended with err because it ran out
 // of time; else 0.
-func moved(err error) int {
+func movedBytes(err error) int {
 	if t, ok := errors.AsType[*timeout](err); ok {
 		return t.moved
 	}

@@ -141,7 +141,7 @@ func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (charged store.
 	for i := range c.Levels {
 		l := &c.Levels[i]
 		keys = append(keys, l.Key)
-		args = append(args, micros(l.Window), micros(l.Debt), micros(l.Cost), micros(l.Need), l.Of)
+		args = append(args, microseconds(l.Window), microseconds(l.Debt), microseconds(l.Cost), microseconds(l.Need), l.Of)
 	}
 	for i := range c.Counts {
 		keys = append(keys, c.Counts[i].Key)
@@ -149,39 +149,39 @@ func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (charged store.
 	for i := range c.Windows {
 		w := &c.Windows[i]
 		keys = append(keys, w.Key)
-		args = append(args, micros(max(w.Period/store.WindowParts, time.Microsecond)), w.Most, w.Cost)
+		args = append(args, microseconds(max(w.Period/store.WindowParts, time.Microsecond)), w.Most, w.Cost)
 	}
-	args = append(args, ms(store.KeepCount), ms(store.KeepZero), store.WindowSpan)
-	err = s.write(ctx, "charge_rates", chargeRates, func(reply any) (err error) {
+	args = append(args, milliseconds(store.KeepCount), milliseconds(store.KeepZero), store.WindowSpan)
+	err = s.runWrite(ctx, "charge_rates", chargeRates, func(reply any) (err error) {
 		charged, err = readCharged(&c, reply)
 		return err
 	}, keys, args...)
 	return charged, err
 }
 
-// micros returns a duration in microseconds, with its parts.
-func micros(d time.Duration) string {
+// microseconds returns a duration in microseconds, with its parts.
+func microseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/1000, 'f', 3, 64)
 }
 
 // readCharged reads the reply of chargeRates.
 func readCharged(c *store.Charge, reply any) (r store.Charged, err error) {
-	parts, ok := list(reply, 1+len(c.Levels)+2*(len(c.Counts)+len(c.Windows)))
+	parts, ok := listOf(reply, 1+len(c.Levels)+2*(len(c.Counts)+len(c.Windows)))
 	if !ok {
 		return r, store.ErrDamaged
 	}
-	r.OK = number(parts[0]) == 1
+	r.OK = numberOf(parts[0]) == 1
 	parts = parts[1:]
 	for range c.Levels {
-		r.Levels = append(r.Levels, time.Duration(number(parts[0])))
+		r.Levels = append(r.Levels, time.Duration(numberOf(parts[0])))
 		parts = parts[1:]
 	}
 	for range c.Counts {
-		r.Counts = append(r.Counts, store.Running{Turns: int(number(parts[0])), Watchers: int(number(parts[1]))})
+		r.Counts = append(r.Counts, store.Running{Turns: int(numberOf(parts[0])), Watchers: int(numberOf(parts[1]))})
 		parts = parts[2:]
 	}
 	for range c.Windows {
-		r.Windows = append(r.Windows, store.Used{N: int(number(parts[0])), Wait: time.Duration(number(parts[1]))})
+		r.Windows = append(r.Windows, store.Used{N: int(numberOf(parts[0])), Wait: time.Duration(numberOf(parts[1]))})
 		parts = parts[2:]
 	}
 	return r, nil

@@ -13,7 +13,7 @@ import (
 
 // Value returns a record.
 func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error) {
-	err = s.do(ctx, "value", func(ctx context.Context) error {
+	err = s.runCommand(ctx, "value", func(ctx context.Context) error {
 		fields, err := s.client.HMGet(ctx, s.prefix+key, "v", "d").Result()
 		if err != nil {
 			return err
@@ -21,7 +21,7 @@ func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error
 		if fields[0] == nil {
 			return store.ErrNotFound
 		}
-		v = store.Value{Data: []byte(text(fields[1])), Version: number(fields[0])}
+		v = store.Value{Data: []byte(textOf(fields[1])), Version: numberOf(fields[0])}
 		return nil
 	})
 	return v, err
@@ -35,18 +35,18 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 // PushAndPut implements store.Together.
 func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (store.Value, error) {
 	there := store.Value{Data: v.Data, Version: v.Version + 1}
-	keys, args := []string{key}, []any{v.Version, v.Data, ms(ttl)}
+	keys, args := []string{key}, []any{v.Version, v.Data, milliseconds(ttl)}
 	for _, p := range items {
 		keys, args = append(keys, p.Key), append(args, p.Item)
 	}
-	err := s.write(ctx, "put_value", putValue, func(reply any) error {
-		fields, ok := list(reply, 2)
+	err := s.runWrite(ctx, "put_value", putValue, func(reply any) error {
+		fields, ok := listOf(reply, 2)
 		if !ok {
 			return nil
 		}
-		there = store.Value{Version: number(fields[0])}
+		there = store.Value{Version: numberOf(fields[0])}
 		if there.Version > 0 {
-			there.Data = []byte(text(fields[1]))
+			there.Data = []byte(textOf(fields[1]))
 		}
 		return store.ErrConflict
 	}, keys, args...)
@@ -58,12 +58,12 @@ func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string
 
 // KeepValue changes how long a record is kept.
 func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
-	return s.run(ctx, "keep_value", keepValue, nil, []string{key}, ms(ttl))
+	return s.runScript(ctx, "keep_value", keepValue, nil, []string{key}, milliseconds(ttl))
 }
 
 // DeleteValue removes a record.
 func (s *Store) DeleteValue(ctx context.Context, key string) error {
-	return s.do(ctx, "delete_value", func(ctx context.Context) error { return s.client.Del(ctx, s.prefix+key).Err() })
+	return s.runCommand(ctx, "delete_value", func(ctx context.Context) error { return s.client.Del(ctx, s.prefix+key).Err() })
 }
 
 // PushList adds an item to a list.
@@ -72,12 +72,12 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	if b.Task != "" {
 		keys = append(keys, store.TaskKey(b.Task))
 	}
-	return s.write(ctx, "push_list", pushList, nil, keys, item, ms(ttl), b.Items, b.Bytes)
+	return s.runWrite(ctx, "push_list", pushList, nil, keys, item, milliseconds(ttl), b.Items, b.Bytes)
 }
 
 // KeepList changes how long a list is kept.
 func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) error {
-	err := s.run(ctx, "keep_list", keepValue, nil, []string{key}, ms(ttl))
+	err := s.runScript(ctx, "keep_list", keepValue, nil, []string{key}, milliseconds(ttl))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) err
 
 // List returns items.
 func (s *Store) List(ctx context.Context, key string, from, limit int) (items [][]byte, err error) {
-	err = s.do(ctx, "list", func(ctx context.Context) error {
+	err = s.runCommand(ctx, "list", func(ctx context.Context) error {
 		last := int64(-1)
 		if limit > 0 {
 			last = int64(from + limit - 1)
@@ -102,7 +102,7 @@ func (s *Store) List(ctx context.Context, key string, from, limit int) (items []
 
 // CutList shortens a list.
 func (s *Store) CutList(ctx context.Context, key string, length int) error {
-	return s.do(ctx, "cut_list", func(ctx context.Context) error {
+	return s.runCommand(ctx, "cut_list", func(ctx context.Context) error {
 		if length == 0 {
 			return s.client.Del(ctx, s.prefix+key).Err()
 		}
@@ -112,17 +112,17 @@ func (s *Store) CutList(ctx context.Context, key string, length int) error {
 
 // DeleteList removes a list.
 func (s *Store) DeleteList(ctx context.Context, key string) error {
-	return s.do(ctx, "delete_list", func(ctx context.Context) error { return s.client.Del(ctx, s.prefix+key).Err() })
+	return s.runCommand(ctx, "delete_list", func(ctx context.Context) error { return s.client.Del(ctx, s.prefix+key).Err() })
 }
 
 // PutIndex adds a member to an index.
 func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
-	return s.write(ctx, "put_index", putIndex, nil, []string{name}, m.Score, m.ID, ms(ttl))
+	return s.runWrite(ctx, "put_index", putIndex, nil, []string{name}, m.Score, m.ID, milliseconds(ttl))
 }
 
 // RemoveIndex removes a member of an index.
 func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
-	return s.do(ctx, "remove_index", func(ctx context.Context) error { return s.client.ZRem(ctx, s.prefix+name, id).Err() })
+	return s.runCommand(ctx, "remove_index", func(ctx context.Context) error { return s.client.ZRem(ctx, s.prefix+name, id).Err() })
 }
 
 // Index returns members of an index.
@@ -140,10 +140,10 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 	if r.Descending {
 		command, from, to = "ZREVRANGEBYSCORE", highest, lowest
 	}
-	err = s.run(ctx, "index", readIndex, func(reply any) error {
+	err = s.runScript(ctx, "index", readIndex, func(reply any) error {
 		found, _ := reply.([]any)
 		for i := 0; i+1 < len(found); i += 2 {
-			members = append(members, store.Member{ID: text(found[i]), Score: number(found[i+1])})
+			members = append(members, store.Member{ID: textOf(found[i]), Score: numberOf(found[i+1])})
 		}
 		return nil
 	}, []string{name}, command, from, to, r.Limit, score, id)
@@ -152,7 +152,7 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 
 // CountIndex returns how many members an index has.
 func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error) {
-	err = s.do(ctx, "count_index", func(ctx context.Context) error {
+	err = s.runCommand(ctx, "count_index", func(ctx context.Context) error {
 		n, err = s.client.ZCard(ctx, s.prefix+name).Result()
 		return err
 	})
@@ -161,17 +161,17 @@ func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error
 
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
-	err = s.write(ctx, "add_counter", addCounter, func(reply any) error {
-		sum, _ := list(reply, 1)
-		n = number(part(sum, 0))
+	err = s.runWrite(ctx, "add_counter", addCounter, func(reply any) error {
+		sum, _ := listOf(reply, 1)
+		n = numberOf(partOf(sum, 0))
 		return nil
-	}, []string{key}, delta, ms(ttl))
+	}, []string{key}, delta, milliseconds(ttl))
 	return n, err
 }
 
 // Counter returns what was counted.
 func (s *Store) Counter(ctx context.Context, key string) (n int64, err error) {
-	err = s.do(ctx, "counter", func(ctx context.Context) error {
+	err = s.runCommand(ctx, "counter", func(ctx context.Context) error {
 		n, err = s.client.Get(ctx, s.prefix+key).Int64()
 		if errors.Is(err, goredis.Nil) {
 			return nil

@@ -62,7 +62,7 @@ func New(cfg Config) *Store {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
 	cfg.Calls.Share(connections-trips, trips*maxTogether)
-	client := connect(cfg.Location, cfg.Calls.Timeout())
+	client := newClient(cfg.Location, cfg.Calls.Timeout())
 	return &Store{
 		client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:"),
 		batches: batches{client: client, calls: cfg.Calls},
@@ -75,9 +75,9 @@ type silent struct{}
 // Printf drops a line.
 func (silent) Printf(context.Context, string, ...any) {}
 
-// connect makes a client that sends each command once: a second try is the caller's
+// newClient makes a client that sends each command once: a second try is the caller's
 // decision, who knows whether the command may run twice.
-func connect(l store.Location, timeout time.Duration) *goredis.Client {
+func newClient(l store.Location, timeout time.Duration) *goredis.Client {
 	options := &goredis.FailoverOptions{
 		MasterName: l.Master, SentinelAddrs: l.Addrs,
 		Username: l.User, Password: l.Password, DB: l.DB,
@@ -87,7 +87,7 @@ func connect(l store.Location, timeout time.Duration) *goredis.Client {
 		PoolSize: connections, PoolTimeout: timeout,
 	}
 	if l.Master != "" {
-		options.Dialer = counting((&net.Dialer{Timeout: timeout}).DialContext)
+		options.Dialer = countingDialer((&net.Dialer{Timeout: timeout}).DialContext)
 		return goredis.NewFailoverClient(options)
 	}
 	single := &goredis.Options{
@@ -106,7 +106,7 @@ func connect(l store.Location, timeout time.Duration) *goredis.Client {
 		host, _, _ := net.SplitHostPort(l.Addrs[0])
 		single.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 	}
-	single.Dialer = counting(goredis.NewDialer(single))
+	single.Dialer = countingDialer(goredis.NewDialer(single))
 	return goredis.NewClient(single)
 }
 
@@ -116,22 +116,22 @@ func (s *Store) Close() error {
 	return s.client.Close()
 }
 
-// do runs one command, when there is a connection for it.
-func (s *Store) do(ctx context.Context, op string, command func(context.Context) error) error {
-	return s.calls.Do(ctx, op, func(ctx context.Context) error { return failure(command(ctx)) })
+// runCommand runs one command, when there is a connection for it.
+func (s *Store) runCommand(ctx context.Context, op string, command func(context.Context) error) error {
+	return s.calls.Do(ctx, op, func(ctx context.Context) error { return storeError(command(ctx)) })
 }
 
-// write is run for a script that adds to what is stored, and may be sent with others.
-func (s *Store) write(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) (err error) {
+// runWrite is run for a script that adds to what is stored, and may be sent with others.
+func (s *Store) runWrite(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) (err error) {
 	size := sizeOf(args)
 	defer func() { s.calls.Wrote(op, size, err) }()
 	if size >= alone {
-		return s.run(ctx, op, body, decode, keys, args...)
+		return s.runScript(ctx, op, body, decode, keys, args...)
 	}
-	one := &scripted{script: s.script(op, body), keys: s.named(keys), args: args, size: size}
+	one := &scripted{script: s.scriptOf(op, body), keys: s.prefixKeys(keys), args: args, size: size}
 	return s.calls.DoTogether(ctx, op, func(ctx context.Context) error {
-		reply, err := s.batches.run(ctx, one)
-		return failure(read(reply, err, decode))
+		reply, err := s.batches.runScript(ctx, one)
+		return storeError(readReply(reply, err, decode))
 	})
 }
 
@@ -148,31 +148,31 @@ func sizeOf(args []any) (n int) {
 	return n
 }
 
-// run runs the script body, which returns a code or what decode reads. An operation always
+// runScript runs the script body, which returns a code or what decode reads. An operation always
 // runs the same script.
-func (s *Store) run(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
-	s.named(keys)
-	return s.do(ctx, op, func(ctx context.Context) error {
-		reply, err := s.script(op, body).Run(ctx, s.client, keys, args...).Result()
-		return read(reply, err, decode)
+func (s *Store) runScript(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
+	s.prefixKeys(keys)
+	return s.runCommand(ctx, op, func(ctx context.Context) error {
+		reply, err := s.scriptOf(op, body).Run(ctx, s.client, keys, args...).Result()
+		return readReply(reply, err, decode)
 	})
 }
 
-// named puts the prefix before keys, and returns them.
-func (s *Store) named(keys []string) []string {
+// prefixKeys puts the prefix before keys, and returns them.
+func (s *Store) prefixKeys(keys []string) []string {
 	for i := range keys {
 		keys[i] = s.prefix + keys[i]
 	}
 	return keys
 }
 
-// read reads what a script has returned.
-func read(reply any, err error, decode func(any) error) error {
+// readReply reads what a script has returned.
+func readReply(reply any, err error, decode func(any) error) error {
 	if err != nil {
 		return err
 	}
 	if code, ok := reply.(int64); ok && code < 0 {
-		return refusal(code)
+		return refusalOf(code)
 	}
 	if decode == nil {
 		return nil
@@ -180,8 +180,8 @@ func read(reply any, err error, decode func(any) error) error {
 	return decode(reply)
 }
 
-// refusal returns what a negative reply of a script means.
-func refusal(code int64) error {
+// refusalOf returns what a negative reply of a script means.
+func refusalOf(code int64) error {
 	switch code {
 	case -1:
 		return store.ErrNotFound
@@ -193,9 +193,9 @@ func refusal(code int64) error {
 	return store.ErrDamaged
 }
 
-// failure returns err as one of package store's. Which of a server's replies is meant is
+// storeError returns err as one of package store's. Which of a server's replies is meant is
 // in its first word; before Redis 7 a script's error has it behind a minus.
-func failure(err error) error {
+func storeError(err error) error {
 	_, ours := errors.AsType[*store.EndError](err)
 	_, answered := errors.AsType[goredis.Error](err)
 	switch {
@@ -204,24 +204,24 @@ func failure(err error) error {
 	case errors.Is(err, goredis.Nil):
 		return store.ErrNotFound
 	case !answered:
-		return store.Carried(moved(err), fmt.Errorf("%w: %w", store.ErrUnavailable, err))
-	case says(err, "OOM"):
+		return store.Carried(movedBytes(err), fmt.Errorf("%w: %w", store.ErrUnavailable, err))
+	case hasCode(err, "OOM"):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
-	case says(err, "READONLY"), says(err, "MISCONF"):
+	case hasCode(err, "READONLY"), hasCode(err, "MISCONF"):
 		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, store.ErrReadOnly, err)
-	case says(err, "WRONGTYPE"):
+	case hasCode(err, "WRONGTYPE"):
 		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// says whether an error is of that code.
-func says(err error, code string) bool {
+// hasCode whether an error is of that code.
+func hasCode(err error, code string) bool {
 	return strings.HasPrefix(err.Error(), code+" ") || strings.Contains(err.Error(), "-"+code+" ")
 }
 
-// ms returns a time to live as scripts take it.
-func ms(ttl time.Duration) int64 {
+// milliseconds returns a time to live as scripts take it.
+func milliseconds(ttl time.Duration) int64 {
 	if ttl > 0 {
 		return max(ttl.Milliseconds(), 1)
 	}
@@ -242,7 +242,7 @@ func (s *Store) Check() health.Status {
 // has confirmed. Check reports it from then on.
 func (s *Store) Inspect(ctx context.Context) (warnings []string, err error) {
 	var info string
-	err = s.do(ctx, "inspect", func(ctx context.Context) (err error) {
+	err = s.runCommand(ctx, "inspect", func(ctx context.Context) (err error) {
 		info, err = s.client.Info(ctx).Result()
 		return err
 	})
@@ -254,13 +254,13 @@ func (s *Store) Inspect(ctx context.Context) (warnings []string, err error) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		facts[name] = value
 	}
-	warnings = judge(facts)
+	warnings = warningsOf(facts)
 	s.warnings.Store(&warnings)
 	return warnings, nil
 }
 
-// judge reads what INFO says.
-func judge(facts map[string]string) []string {
+// warningsOf reads what INFO says.
+func warningsOf(facts map[string]string) []string {
 	warnings := []string{}
 	if facts["aof_enabled"] == "0" {
 		warnings = append(warnings, "no append-only file: a restart forgets what was confirmed")

@@ -48,7 +48,7 @@ func TestFailuresAreOfTheStore(t *testing.T) {
 		"out of time":                {os.ErrDeadlineExceeded, []error{store.ErrUnavailable}},
 		"the caller's end":           {context.Canceled, []error{store.ErrUnavailable}},
 	} {
-		got := failure(tt.err)
+		got := storeError(tt.err)
 		var is []error
 		for _, kind := range kinds {
 			if errors.Is(got, kind) {
@@ -65,7 +65,7 @@ func TestFailuresAreOfTheStore(t *testing.T) {
 		}
 	}
 	for code, want := range map[int64]error{-1: store.ErrNotFound, -2: store.ErrConflict, -3: store.ErrTooLarge, -4: store.ErrDamaged} {
-		if got := refusal(code); !errors.Is(got, want) {
+		if got := refusalOf(code); !errors.Is(got, want) {
 			t.Errorf("code %d is %v, want %v", code, got, want)
 		}
 	}
@@ -111,15 +111,15 @@ func TestSettingsOfAServer(t *testing.T) {
 	t.Parallel()
 	for version, warned := range map[string]bool{"": false, "5.0.14": true, "6.0.16": true, "6.1.9": true, "6.2.0": false, "7.0.0": false, "10.1": false, "unstable": false} {
 		facts := map[string]string{"aof_enabled": "1", "maxmemory_policy": "noeviction", "cluster_enabled": "0", "redis_version": version}
-		if got := judge(facts); (len(got) == 1) != warned || len(got) > 1 {
+		if got := warningsOf(facts); (len(got) == 1) != warned || len(got) > 1 {
 			t.Errorf("version %q: %q, want a warning: %t", version, got, warned)
 		}
 		facts["cluster_enabled"] = "1"
-		if got := judge(facts); len(got) == 0 || got[0] != "a Cluster, which is not supported" {
+		if got := warningsOf(facts); len(got) == 0 || got[0] != "a Cluster, which is not supported" {
 			t.Errorf("of a Cluster: %q", got)
 		}
 	}
-	if got := judge(map[string]string{}); len(got) != 0 {
+	if got := warningsOf(map[string]string{}); len(got) != 0 {
 		t.Errorf("of a server that says nothing: %q", got)
 	}
 }

@@ -114,9 +114,9 @@ local function read(doc, hash)
 end
 `
 
-// script returns what runs the script of an operation, and makes it once: its name in the
+// scriptOf returns what runs the script of an operation, and makes it once: its name in the
 // server is a digest of the whole text.
-func (s *Store) script(op, body string) *goredis.Script {
+func (s *Store) scriptOf(op, body string) *goredis.Script {
 	if made, ok := s.scripts.Load(op); ok {
 		return made.(*goredis.Script)
 	}

@@ -34,17 +34,17 @@ type listener struct {
 func newListener(client *goredis.Client, prefix string) *listener {
 	l := &listener{client: client, prefix: prefix, wake: make(chan struct{}, 1), pending: map[string]bool{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.hub.Begin = func(topic string) { l.want(topic, true) }
-	l.hub.End = func(topic string) { l.want(topic, false) }
+	l.hub.Begin = func(topic string) { l.setWatched(topic, true) }
+	l.hub.End = func(topic string) { l.setWatched(topic, false) }
 	return l
 }
 
-// channel is the name of a topic's channel in the server, which all databases
+// channelOf is the name of a topic's channel in the server, which all databases
 // of one server share.
-func (l *listener) channel(topic string) string { return l.prefix + topic }
+func (l *listener) channelOf(topic string) string { return l.prefix + topic }
 
-// want notes whether a topic is watched.
-func (l *listener) want(topic string, watched bool) {
+// setWatched notes whether a topic is watched.
+func (l *listener) setWatched(topic string, watched bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -57,7 +57,7 @@ func (l *listener) want(topic string, watched bool) {
 		// others.
 		// Ends: `Close`.
 		// Waits: `Close`.
-		l.wg.Go(l.run)
+		l.wg.Go(l.followChannels)
 	}
 	select {
 	case l.wake <- struct{}{}:
@@ -65,9 +65,9 @@ func (l *listener) want(topic string, watched bool) {
 	}
 }
 
-// drain returns which topics are to be followed or left since the last time, and
+// takePending returns which topics are to be followed or left since the last time, and
 // forgets them.
-func (l *listener) drain() map[string]bool {
+func (l *listener) takePending() map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pending := l.pending
@@ -75,13 +75,13 @@ func (l *listener) drain() map[string]bool {
 	return pending
 }
 
-// run asks for channels, until close.
-func (l *listener) run() {
+// followChannels asks for channels, until close.
+func (l *listener) followChannels() {
 	sub := l.client.Subscribe(l.ctx)
 	// Goroutine (observe): wakes those who watch.
 	// Ends: the subscription is closed, which run does.
 	// Waits: `Close`.
-	l.wg.Go(func() { l.observe(sub.ChannelWithSubscriptions()) })
+	l.wg.Go(func() { l.wakeWatchers(sub.ChannelWithSubscriptions()) })
 	defer sub.Close() // ends observe
 	asked := map[string]bool{}
 	for {
@@ -91,16 +91,16 @@ func (l *listener) run() {
 		case <-l.wake:
 		}
 		var begin, end []string
-		for topic, watched := range l.drain() {
+		for topic, watched := range l.takePending() {
 			switch {
 			case watched && asked[topic]:
 				l.hub.Signal(topic) // it was confirmed before
 			case watched:
 				asked[topic] = true
-				begin = append(begin, l.channel(topic))
+				begin = append(begin, l.channelOf(topic))
 			case asked[topic]:
 				delete(asked, topic)
-				end = append(end, l.channel(topic))
+				end = append(end, l.channelOf(topic))
 			}
 		}
 		// The subscription keeps what it was asked for: when this fails, it asks again
@@ -114,8 +114,8 @@ func (l *listener) run() {
 	}
 }
 
-// observe wakes those who watch, until the subscription is closed.
-func (l *listener) observe(messages <-chan any) {
+// wakeWatchers wakes those who watch, until the subscription is closed.
+func (l *listener) wakeWatchers(messages <-chan any) {
 	for m := range messages {
 		switch m := m.(type) {
 		case *goredis.Message:
@@ -139,8 +139,8 @@ func (l *listener) close() {
 
 // Signal wakes all who watch topic.
 func (s *Store) Signal(ctx context.Context, topic string) error {
-	return s.do(ctx, "signal", func(ctx context.Context) error {
-		return s.client.Publish(ctx, s.signals.channel(topic), "").Err()
+	return s.runCommand(ctx, "signal", func(ctx context.Context) error {
+		return s.client.Publish(ctx, s.signals.channelOf(topic), "").Err()
 	})
 }
 

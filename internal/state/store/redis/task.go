@@ -12,7 +12,7 @@ import (
 // CreateTask adds a task.
 func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
 	keys := []string{store.TaskKey(id), store.MetaKey(id), store.TasksKey(t.Tenant, t.User, "")}
-	args := []any{s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Created.UnixMilli(), s.list(t.Side), flag(t.Side.Drop), itemOf(t.Side),
+	args := []any{s.prefix, id, t.Doc, milliseconds(ttl), t.Owner, t.Epoch, t.Created.UnixMilli(), s.listKey(t.Side), flagText(t.Side.Drop), itemOf(t.Side),
 		"tenant", t.Tenant, "user", t.User, "conversation", t.Conversation, "turn", t.Turn, "state", t.State}
 	if t.Conversation != "" {
 		key := store.TasksKey(t.Tenant, t.User, t.Conversation)
@@ -22,22 +22,22 @@ func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl tim
 		key := store.TasksKey(t.Tenant, store.AllUsers, "")
 		keys, args = append(keys, key), append(args, "tenant_index", s.prefix+key)
 	}
-	return s.write(ctx, "create_task", createTask, nil, keys, args...)
+	return s.runWrite(ctx, "create_task", createTask, nil, keys, args...)
 }
 
 // Task returns a task.
 func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.run(ctx, "task", readTask, decodeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)})
+	err = s.runScript(ctx, "task", readTask, decodeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)})
 	return t, err
 }
 
-// change returns the arguments of scripts that replace a task.
-func (s *Store) change(id string, t store.Task, ttl time.Duration) []any {
-	return []any{s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Turn, t.State, t.Version, s.list(t.Side), flag(t.Side.Drop), itemOf(t.Side)}
+// changeArgs returns the arguments of scripts that replace a task.
+func (s *Store) changeArgs(id string, t store.Task, ttl time.Duration) []any {
+	return []any{s.prefix, id, t.Doc, milliseconds(ttl), t.Owner, t.Epoch, t.Turn, t.State, t.Version, s.listKey(t.Side), flagText(t.Side.Drop), itemOf(t.Side)}
 }
 
-// list returns the key of a list as scripts take it; empty: there is none.
-func (s *Store) list(b store.Side) string {
+// listKey returns the key of a list as scripts take it; empty: there is none.
+func (s *Store) listKey(b store.Side) string {
 	if b.Key == "" {
 		return ""
 	}
@@ -54,27 +54,27 @@ func itemOf(b store.Side) any {
 
 // UpdateTask replaces a task.
 func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.write(ctx, "update_task", updateTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.change(id, t, ttl)...)
+	return s.runWrite(ctx, "update_task", updateTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.changeArgs(id, t, ttl)...)
 }
 
 // EndTurn implements store.Ender.
 func (s *Store) EndTurn(ctx context.Context, e store.End) error {
-	args := append(s.change(e.TaskID, e.Task, e.TTL), e.Log.At, e.Log.N, e.Log.Data, ms(e.Log.TTL), store.MaxLog, s.signals.channel(store.LogTopic(e.Turn)),
+	args := append(s.changeArgs(e.TaskID, e.Task, e.TTL), e.Log.At, e.Log.N, e.Log.Data, milliseconds(e.Log.TTL), store.MaxLog, s.signals.channelOf(store.LogTopic(e.Turn)),
 		e.Log.Holder.Owner, e.Log.Holder.Epoch, e.Trace, e.Bounds.Items, e.Bounds.Bytes)
 	keys := []string{store.TaskKey(e.TaskID), store.MetaKey(e.TaskID), store.LogKey(e.Turn), store.TraceKey(e.TaskID)}
-	return s.write(ctx, "end_turn", endTurn, decodeEnd, keys, args...)
+	return s.runWrite(ctx, "end_turn", endTurn, decodeEnd, keys, args...)
 }
 
 // CancelTask asks for a task's end.
 func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.run(ctx, "cancel_task", cancelTask, decodeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)},
-		s.prefix, s.signals.channel(store.CancelTopic("")))
+	err = s.runScript(ctx, "cancel_task", cancelTask, decodeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)},
+		s.prefix, s.signals.channelOf(store.CancelTopic("")))
 	return t, err
 }
 
 // DeleteTask removes a task.
 func (s *Store) DeleteTask(ctx context.Context, id string) error {
-	return s.run(ctx, "delete_task", deleteTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.prefix, id)
+	return s.runScript(ctx, "delete_task", deleteTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.prefix, id)
 }
 
 // CloseTask ends an orphan.
@@ -83,17 +83,17 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	if c.LogOf != "" {
 		log = s.prefix + store.LogKey(c.LogOf)
 	}
-	args := append(s.change(id, c.Task, c.TTL),
-		log, c.Log.At, c.Log.N, c.Log.Data, ms(c.Log.TTL), store.MaxLog, s.signals.channel(store.LogTopic(c.LogOf)))
-	return s.write(ctx, "close_task", closeTask, decodeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
+	args := append(s.changeArgs(id, c.Task, c.TTL),
+		log, c.Log.At, c.Log.N, c.Log.Data, milliseconds(c.Log.TTL), store.MaxLog, s.signals.channelOf(store.LogTopic(c.LogOf)))
+	return s.runWrite(ctx, "close_task", closeTask, decodeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
 }
 
 // Orphans returns tasks whose holder has no lease.
 func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
-	err = s.run(ctx, "orphans", orphanTasks, func(reply any) error {
+	err = s.runScript(ctx, "orphans", orphanTasks, func(reply any) error {
 		list, _ := reply.([]any)
 		for _, id := range list {
-			ids = append(ids, text(id))
+			ids = append(ids, textOf(id))
 		}
 		return nil
 	}, []string{"sluice:tasks:holders"}, s.prefix, limit)
@@ -106,13 +106,13 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	if err != nil {
 		return page, err
 	}
-	err = s.run(ctx, "tasks", listTasks, func(reply any) error { return decodePage(reply, &page) },
-		[]string{store.TasksKey(q.Tenant, q.User, q.Conversation)}, s.prefix, last.Score, last.ID, q.State, q.Limit, store.MaxPageBytes, flag(q.Bare))
+	err = s.runScript(ctx, "tasks", listTasks, func(reply any) error { return decodePage(reply, &page) },
+		[]string{store.TasksKey(q.Tenant, q.User, q.Conversation)}, s.prefix, last.Score, last.ID, q.State, q.Limit, store.MaxPageBytes, flagText(q.Bare))
 	return page, err
 }
 
-// flag returns a truth as scripts take it.
-func flag(b bool) string {
+// flagText returns a truth as scripts take it.
+func flagText(b bool) string {
 	if b {
 		return "1"
 	}
@@ -121,14 +121,14 @@ func flag(b bool) string {
 
 // decodePage reads a page of tasks. What a script did not write is damage.
 func decodePage(reply any, page *store.Page) error {
-	parts, ok := list(reply, 3)
-	last, okLast := list(part(parts, 1), 2)
-	found, okFound := part(parts, 2).([]any)
+	parts, ok := listOf(reply, 3)
+	last, okLast := listOf(partOf(parts, 1), 2)
+	found, okFound := partOf(parts, 2).([]any)
 	if !ok || !okLast || !okFound {
 		return store.ErrDamaged
 	}
 	for _, one := range found {
-		fields, ok := list(one, 4)
+		fields, ok := listOf(one, 4)
 		if !ok {
 			return store.ErrDamaged
 		}
@@ -136,10 +136,10 @@ func decodePage(reply any, page *store.Page) error {
 		if err := decodeTask(&t)(fields[2:]); err != nil {
 			return err
 		}
-		page.IDs, page.Tasks = append(page.IDs, text(fields[0])), append(page.Tasks, t)
+		page.IDs, page.Tasks = append(page.IDs, textOf(fields[0])), append(page.Tasks, t)
 	}
-	if text(parts[0]) != "" {
-		page.Next = store.NewCursor(text(last[0]), time.UnixMilli(number(last[1])))
+	if textOf(parts[0]) != "" {
+		page.Next = store.NewCursor(textOf(last[0]), time.UnixMilli(numberOf(last[1])))
 	}
 	return nil
 }
@@ -148,18 +148,18 @@ func decodePage(reply any, page *store.Page) error {
 // a hash that somebody else has written is zero.
 func decodeTask(t *store.Task) func(any) error {
 	return func(reply any) error {
-		parts, ok := list(reply, 2)
-		m, okMeta := list(part(parts, 1), 10)
+		parts, ok := listOf(reply, 2)
+		m, okMeta := listOf(partOf(parts, 1), 10)
 		if !ok || !okMeta {
 			return store.ErrDamaged
 		}
-		*t = store.Task{Doc: []byte(text(parts[0])), Meta: store.Meta{
-			Holder: store.Holder{Owner: text(m[0]), Epoch: number(m[1])},
-			Tenant: text(m[2]), User: text(m[3]), Conversation: text(m[4]), Turn: text(m[5]), State: text(m[6]),
-			Version: number(m[7]), Cancel: text(m[8]) == "1",
+		*t = store.Task{Doc: []byte(textOf(parts[0])), Meta: store.Meta{
+			Holder: store.Holder{Owner: textOf(m[0]), Epoch: numberOf(m[1])},
+			Tenant: textOf(m[2]), User: textOf(m[3]), Conversation: textOf(m[4]), Turn: textOf(m[5]), State: textOf(m[6]),
+			Version: numberOf(m[7]), Cancel: textOf(m[8]) == "1",
 		}}
 		if m[9] != nil {
-			t.Created = time.UnixMilli(number(m[9]))
+			t.Created = time.UnixMilli(numberOf(m[9]))
 		}
 		return nil
 	}
@@ -167,34 +167,34 @@ func decodeTask(t *store.Task) func(any) error {
 
 // decodeEnd reads the reply of a script that found another end of the log.
 func decodeEnd(reply any) error {
-	if parts, ok := list(reply, 2); ok {
-		return &store.EndError{End: int(number(parts[1]))}
+	if parts, ok := listOf(reply, 2); ok {
+		return &store.EndError{End: int(numberOf(parts[1]))}
 	}
 	return nil
 }
 
-// list returns a reply that has n parts.
-func list(reply any, n int) ([]any, bool) {
+// listOf returns a reply that has n parts.
+func listOf(reply any, n int) ([]any, bool) {
 	parts, ok := reply.([]any)
 	return parts, ok && len(parts) == n
 }
 
-// part returns an element of a reply, or nil if there is none.
-func part(parts []any, i int) any {
+// partOf returns an element of a reply, or nil if there is none.
+func partOf(parts []any, i int) any {
 	if i < len(parts) {
 		return parts[i]
 	}
 	return nil
 }
 
-// text returns a reply that is a text; "" if there is none.
-func text(reply any) string {
+// textOf returns a reply that is a text; "" if there is none.
+func textOf(reply any) string {
 	s, _ := reply.(string)
 	return s
 }
 
-// number returns a reply that is a number, or a text that is one; else 0.
-func number(reply any) int64 {
+// numberOf returns a reply that is a number, or a text that is one; else 0.
+func numberOf(reply any) int64 {
 	switch n := reply.(type) {
 	case int64:
 		return n
@@ -211,14 +211,14 @@ func number(reply any) int64 {
 
 // RenewLease takes or prolongs a lease. All turns stand on it: it waits for no other command.
 func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
-	err := s.run(ctx, "renew_lease", renewLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch, ms(ttl))
+	err := s.runScript(ctx, "renew_lease", renewLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch, milliseconds(ttl))
 	s.calls.Wrote("renew_lease", 0, err)
 	return err
 }
 
 // ReleaseLease gives a lease back.
 func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
-	return s.run(ctx, "release_lease", releaseLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch)
+	return s.runScript(ctx, "release_lease", releaseLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch)
 }
 
 // LeasesAlive says who has a lease.
@@ -231,13 +231,13 @@ func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) (alive
 	for i, h := range holders {
 		keys[i] = s.prefix + store.LeaseKey(h.Owner)
 	}
-	err = s.do(ctx, "leases", func(ctx context.Context) error {
+	err = s.runCommand(ctx, "leases", func(ctx context.Context) error {
 		epochs, err := s.client.MGet(ctx, keys...).Result()
 		if err != nil {
 			return err
 		}
 		for i, epoch := range epochs {
-			alive[i] = epoch != nil && text(epoch) == strconv.FormatInt(holders[i].Epoch, 10)
+			alive[i] = epoch != nil && textOf(epoch) == strconv.FormatInt(holders[i].Epoch, 10)
 		}
 		return nil
 	})
@@ -250,24 +250,24 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	if a.Task != "" {
 		keys = append(keys, store.MetaKey(a.Task))
 	}
-	args := []any{a.At, a.N, a.Data, ms(a.TTL), store.MaxLog, s.signals.channel(store.LogTopic(turn)), a.Holder.Owner, a.Holder.Epoch}
+	args := []any{a.At, a.N, a.Data, milliseconds(a.TTL), store.MaxLog, s.signals.channelOf(store.LogTopic(turn)), a.Holder.Owner, a.Holder.Epoch}
 	if a.Side.Key != "" {
-		args = append(args, s.list(a.Side), flag(a.Side.Drop), itemOf(a.Side))
+		args = append(args, s.listKey(a.Side), flagText(a.Side.Drop), itemOf(a.Side))
 	}
-	return s.write(ctx, "append_log", appendLog, decodeEnd, keys, args...)
+	return s.runWrite(ctx, "append_log", appendLog, decodeEnd, keys, args...)
 }
 
 // ReadLog returns entries.
 func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (entries []store.Entry, err error) {
-	err = s.run(ctx, "read_log", readLog, func(reply any) error {
+	err = s.runScript(ctx, "read_log", readLog, func(reply any) error {
 		found, _ := reply.([]any)
 		for _, one := range found {
-			fields, ok := list(one, 2)
+			fields, ok := listOf(one, 2)
 			if !ok {
 				return store.ErrDamaged
 			}
-			e := store.Entry{Data: []byte(text(fields[1]))}
-			if _, err := fmt.Sscanf(text(fields[0]), "%d-0", &e.N); err != nil {
+			e := store.Entry{Data: []byte(textOf(fields[1]))}
+			if _, err := fmt.Sscanf(textOf(fields[0]), "%d-0", &e.N); err != nil {
 				return store.ErrDamaged
 			}
 			entries = append(entries, e)
@@ -279,7 +279,7 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 
 // LogLeft returns how long a log is kept.
 func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
-	err = s.do(ctx, "log_left", func(ctx context.Context) error {
+	err = s.runCommand(ctx, "log_left", func(ctx context.Context) error {
 		left, err = s.client.PTTL(ctx, s.prefix+store.LogKey(turn)).Result()
 		switch {
 		case err != nil:
@@ -295,5 +295,5 @@ func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, e
 
 // DropLog removes a log.
 func (s *Store) DropLog(ctx context.Context, turn string) error {
-	return s.run(ctx, "drop_log", dropLog, nil, []string{store.LogKey(turn)}, s.signals.channel(store.LogTopic(turn)))
+	return s.runScript(ctx, "drop_log", dropLog, nil, []string{store.LogKey(turn)}, s.signals.channelOf(store.LogTopic(turn)))
 }

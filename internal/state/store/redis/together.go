@@ -49,21 +49,21 @@ type scripted struct {
 	next chan []*scripted
 }
 
-// run runs a script, and returns its reply.
-func (b *batches) run(ctx context.Context, s *scripted) (any, error) {
-	batch := b.enter(s)
+// runScript runs a script, and returns its reply.
+func (b *batches) runScript(ctx context.Context, s *scripted) (any, error) {
+	batch := b.addOrSend(s)
 	if batch == nil {
 		select {
 		case batch = <-s.next:
 		case <-ctx.Done():
-			if b.leave(s) {
+			if b.removeWaiting(s) {
 				return nil, ctx.Err()
 			}
 			batch = <-s.next // its arguments are the caller's again once it was sent
 		}
 	}
 	if batch != nil {
-		b.send(ctx, batch)
+		b.sendBatch(ctx, batch)
 	}
 	reply, err := s.reply.Result()
 	if err == nil {
@@ -78,9 +78,9 @@ func (b *batches) run(ctx context.Context, s *scripted) (any, error) {
 	return nil, err
 }
 
-// enter returns the batch that the caller is to send: its own script, if there is a trip for it. Else
+// addOrSend returns the batch that the caller is to send: its own script, if there is a trip for it. Else
 // the script waits.
-func (b *batches) enter(s *scripted) []*scripted {
+func (b *batches) addOrSend(s *scripted) []*scripted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.under < trips {
@@ -92,8 +92,8 @@ func (b *batches) enter(s *scripted) []*scripted {
 	return nil
 }
 
-// leave takes out a script that waits. It returns false if it is in a batch already.
-func (b *batches) leave(s *scripted) bool {
+// removeWaiting takes out a script that waits. It returns false if it is in a batch already.
+func (b *batches) removeWaiting(s *scripted) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, one := range b.waiting {
@@ -105,11 +105,11 @@ func (b *batches) leave(s *scripted) bool {
 	return false
 }
 
-// send sends a batch, lets the next one begin, and wakes those whose scripts it has sent.
-func (b *batches) send(ctx context.Context, batch []*scripted) {
+// sendBatch sends a batch, lets the next one begin, and wakes those whose scripts it has sent.
+func (b *batches) sendBatch(ctx context.Context, batch []*scripted) {
 	if len(batch) == 1 {
 		batch[0].reply = batch[0].script.EvalSha(ctx, b.client, batch[0].keys, batch[0].args...)
-		b.pass()
+		b.passTrip()
 		return
 	}
 	// The others do not end with the caller that sends theirs.
@@ -120,15 +120,15 @@ func (b *batches) send(ctx context.Context, batch []*scripted) {
 		s.reply = s.script.EvalSha(ctx, pipe, s.keys, s.args...)
 	}
 	_, _ = pipe.Exec(ctx) // each has its own error
-	b.pass()
+	b.passTrip()
 	for _, s := range batch[1:] {
 		s.mate = true
 		s.next <- nil
 	}
 }
 
-// pass gives the trip that has ended to those who wait.
-func (b *batches) pass() {
+// passTrip gives the trip that has ended to those who wait.
+func (b *batches) passTrip() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) == 0 {

@@ -190,10 +190,10 @@ func TestBatchesAreBounded(t *testing.T) {
 	} {
 		b := &batches{under: trips}
 		for _, size := range tt.sizes {
-			b.enter(&scripted{size: size})
+			b.addOrSend(&scripted{size: size})
 		}
 		all := append([]*scripted(nil), b.waiting...)
-		b.pass()
+		b.passTrip()
 		var got []*scripted
 		select {
 		case got = <-all[0].next:
@@ -216,7 +216,7 @@ func TestCallerLeavesWhileItsBatchIsUnderWay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		reply, err := b.run(ctx, s)
+		reply, err := b.runScript(ctx, s)
 		if err == nil && reply != "reply" {
 			err = fmt.Errorf("reply %v", reply)
 		}
@@ -249,10 +249,10 @@ func TestBatchDoesNotEndWithItsSender(t *testing.T) {
 	cancel()
 	var batch []*scripted
 	for i := range 2 {
-		batch = append(batch, &scripted{script: c.script("put_index", putIndex), keys: []string{fmt.Sprint(i)}, args: []any{1, "a", 0}, next: make(chan []*scripted, 1)})
+		batch = append(batch, &scripted{script: c.scriptOf("put_index", putIndex), keys: []string{fmt.Sprint(i)}, args: []any{1, "a", 0}, next: make(chan []*scripted, 1)})
 	}
 	c.batches.under = 1
-	c.batches.send(ctx, batch)
+	c.batches.sendBatch(ctx, batch)
 	for i, s := range batch {
 		if err := s.reply.Err(); err != nil || s.mate != (i > 0) {
 			t.Errorf("script %d: %v, with another one: %t", i, err, s.mate)

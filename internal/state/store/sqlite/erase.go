@@ -33,45 +33,45 @@ const (
 // Erase implements store.Eraser.
 func (s *Store) Erase(ctx context.Context) error {
 	pages := 0
-	err := s.view(ctx, "erase", func(_ context.Context, tx *tx) error {
-		return tx.row("SELECT page_count FROM pragma_page_count", nil, &pages)
+	err := s.runRead(ctx, "erase", func(_ context.Context, tx *tx) error {
+		return tx.readRow("SELECT page_count FROM pragma_page_count", nil, &pages)
 	})
 	for first := 1; err == nil && first <= pages && pages < mostPages; first += erasePages {
-		_, err = s.transact(ctx, "erase", func(_ context.Context, tx *tx) error {
+		_, err = s.runTransaction(ctx, "erase", func(_ context.Context, tx *tx) error {
 			tx.moved += eraseCarries
-			return tx.clean(first, min(first+erasePages-1, pages))
+			return tx.cleanPages(first, min(first+erasePages-1, pages))
 		})
 	}
 	if err != nil {
 		return err
 	}
-	return s.truncate(ctx)
+	return s.truncateLog(ctx)
 }
 
-// truncate brings the log of changes into the file, and cuts it. While another process reads,
+// truncateLog brings the log of changes into the file, and cuts it. While another process reads,
 // it does what it can.
-func (s *Store) truncate(ctx context.Context) error {
+func (s *Store) truncateLog(ctx context.Context) error {
 	return s.calls.Do(ctx, "erase", func(context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), truncateTime)
 		defer cancel()
-		return store.Carried(eraseCarries, failure(s.checkpoint(ctx)))
+		return store.Carried(eraseCarries, storeError(s.runCheckpoint(ctx)))
 	})
 }
 
-func (s *Store) checkpoint(ctx context.Context) error {
+func (s *Store) runCheckpoint(ctx context.Context) error {
 	var busy, inLog, done int
 	return s.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &inLog, &done)
 }
 
-// clean overwrites what pages do not use.
-func (t *tx) clean(first, last int) error {
+// cleanPages overwrites what pages do not use.
+func (t *tx) cleanPages(first, last int) error {
 	used := map[int][]byte{}
-	err := t.rows("WITH RECURSIVE n(i) AS (SELECT ?1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) SELECT i, data FROM n JOIN sqlite_dbpage ON pgno = i",
+	err := t.readRows("WITH RECURSIVE n(i) AS (SELECT ?1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) SELECT i, data FROM n JOIN sqlite_dbpage ON pgno = i",
 		[]any{first, last}, func(scan func(...any) error) error {
 			var n int
 			var page sql.RawBytes
 			err := scan(&n, &page)
-			if from, to := unused(n, page); err == nil && len(bytes.Trim(page[from:to], "\x00")) > 0 {
+			if from, to := unusedPart(n, page); err == nil && len(bytes.Trim(page[from:to], "\x00")) > 0 {
 				kept := bytes.Clone(page)
 				clear(kept[from:to])
 				used[n] = kept
@@ -86,10 +86,10 @@ func (t *tx) clean(first, last int) error {
 	return err
 }
 
-// unused returns the part of page n between its list of rows and its rows
+// unusedPart returns the part of page n between its list of rows and its rows
 // (sqlite.org/fileformat2.html, section 1.6). Pages of another kind begin with the number of
 // a page, whose first byte is 0.
-func unused(n int, page []byte) (from, to int) {
+func unusedPart(n int, page []byte) (from, to int) {
 	head := 0
 	if n == 1 {
 		head = 100 // that of the file

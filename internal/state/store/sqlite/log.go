@@ -18,9 +18,9 @@ const (
 	deleteLog     = "DELETE FROM logs WHERE turn = ?"
 )
 
-// end returns the last entry of a log and the log's size; 0, 0 if there is none.
-func (t *tx) end(turn string) (last, size int, err error) {
-	err = t.row(selectEnd, []any{blob(turn), t.now}, &last, &size)
+// endOfLog returns the last entry of a log and the log's size; 0, 0 if there is none.
+func (t *tx) endOfLog(turn string) (last, size int, err error) {
+	err = t.readRow(selectEnd, []any{blob(turn), t.now}, &last, &size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, nil
 	}
@@ -29,22 +29,22 @@ func (t *tx) end(turn string) (last, size int, err error) {
 
 // AppendLog adds to a log.
 func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) error {
-	err := s.update(ctx, "append_log", func(_ context.Context, tx *tx) error { return tx.append(turn, a) })
+	err := s.runWrite(ctx, "append_log", func(_ context.Context, tx *tx) error { return tx.appendEntry(turn, a) })
 	if err == nil || errors.Is(err, store.ErrTooLarge) {
 		s.hub.Signal(store.LogTopic(turn))
 	}
 	return err
 }
 
-// append adds an entry under the same conditions as the other engines;
+// appendEntry adds an entry under the same conditions as the other engines;
 // storetest has them.
-func (t *tx) append(turn string, a store.Append) error {
+func (t *tx) appendEntry(turn string, a store.Append) error {
 	if a.Task != "" {
 		if err := t.isHeld(a.Task, a.Holder); err != nil {
 			return err
 		}
 	}
-	last, size, err := t.end(turn)
+	last, size, err := t.endOfLog(turn)
 	switch {
 	case err != nil:
 		return err
@@ -53,36 +53,36 @@ func (t *tx) append(turn string, a store.Append) error {
 	case last != a.At:
 		return &store.EndError{End: last}
 	case a.N == a.At:
-		return t.side(a.Side, a.TTL)
+		return t.changeSide(a.Side, a.TTL)
 	case last == 0 || size+len(a.Data) > store.MaxLog:
-		if err := t.drop(turn); err != nil { // what has expired, or is too large
+		if err := t.dropLog(turn); err != nil { // what has expired, or is too large
 			return err
 		}
 	}
 	if size += len(a.Data); size > store.MaxLog {
 		return store.ErrTooLarge
 	}
-	if err := t.side(a.Side, a.TTL); err != nil {
+	if err := t.changeSide(a.Side, a.TTL); err != nil {
 		return err
 	}
 	if _, err := t.exec(insertEntry, blob(turn), a.N, blob(a.Data)); err != nil {
 		return err
 	}
-	_, err = t.exec(prolongLog, blob(turn), a.N, size, t.until(a.TTL))
+	_, err = t.exec(prolongLog, blob(turn), a.N, size, t.expiryAfter(a.TTL))
 	return err
 }
 
 // isHeld returns ErrConflict unless the task is the holder's.
 func (t *tx) isHeld(id string, by store.Holder) error {
-	held, err := t.holder(id)
+	held, err := t.holderOf(id)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && held != by {
 		return store.ErrConflict
 	}
 	return err
 }
 
-// drop removes a log with its entries.
-func (t *tx) drop(turn string) error {
+// dropLog removes a log with its entries.
+func (t *tx) dropLog(turn string) error {
 	if _, err := t.exec(deleteEntries, blob(turn)); err != nil {
 		return err
 	}
@@ -92,15 +92,15 @@ func (t *tx) drop(turn string) error {
 
 // ReadLog returns entries.
 func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (entries []store.Entry, err error) {
-	err = s.view(ctx, "read_log", func(_ context.Context, tx *tx) error {
-		last, _, err := tx.end(turn)
+	err = s.runRead(ctx, "read_log", func(_ context.Context, tx *tx) error {
+		last, _, err := tx.endOfLog(turn)
 		if err != nil {
 			return err
 		}
 		if last == 0 {
 			return store.ErrNotFound
 		}
-		return tx.rows("SELECT n, data FROM entries WHERE turn = ? AND n > ? ORDER BY n LIMIT ?", []any{blob(turn), after, limit},
+		return tx.readRows("SELECT n, data FROM entries WHERE turn = ? AND n > ? ORDER BY n LIMIT ?", []any{blob(turn), after, limit},
 			func(scan func(...any) error) error {
 				var e store.Entry
 				err := scan(&e.N, &e.Data)
@@ -113,12 +113,12 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 
 // LogLeft returns how long a log is kept.
 func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
-	err = s.view(ctx, "log_left", func(_ context.Context, tx *tx) error {
+	err = s.runRead(ctx, "log_left", func(_ context.Context, tx *tx) error {
 		var until int64
-		if err := tx.row("SELECT until FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), tx.now}, &until); err != nil {
+		if err := tx.readRow("SELECT until FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), tx.now}, &until); err != nil {
 			return err
 		}
-		left = tx.left(until)
+		left = tx.remaining(until)
 		return nil
 	})
 	return left, err
@@ -126,7 +126,7 @@ func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, e
 
 // DropLog removes a log.
 func (s *Store) DropLog(ctx context.Context, turn string) error {
-	err := s.update(ctx, "drop_log", func(_ context.Context, tx *tx) error { return tx.drop(turn) })
+	err := s.runWrite(ctx, "drop_log", func(_ context.Context, tx *tx) error { return tx.dropLog(turn) })
 	if err == nil {
 		s.hub.Signal(store.LogTopic(turn))
 	}

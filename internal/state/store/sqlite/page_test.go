@@ -40,7 +40,7 @@ func TestUnusedPartOfAPage(t *testing.T) {
 		"the first too short":   {1, page(100, 13, 0, 109)[:111], 0, 0},
 		"empty":                 {2, nil, 0, 0},
 	} {
-		if from, to := unused(tt.n, tt.page); from != tt.from || to != tt.to {
+		if from, to := unusedPart(tt.n, tt.page); from != tt.from || to != tt.to {
 			t.Errorf("%s: %d to %d, want %d to %d", name, from, to, tt.from, tt.to)
 		}
 	}
@@ -53,7 +53,7 @@ func FuzzUnused(f *testing.F) {
 		f.Add(2, page(0, kind, 9, 200))
 	}
 	f.Fuzz(func(t *testing.T, n int, page []byte) {
-		from, to := unused(n, page)
+		from, to := unusedPart(n, page)
 		if head := min(from, 8); from < 0 || from > to || to > len(page) || to > 0 && head < 8 {
 			t.Error(fmt.Sprint(n, from, to, len(page)))
 		}

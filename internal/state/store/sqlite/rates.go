@@ -11,7 +11,7 @@ import (
 
 // ChargeRates charges limits. What is kept of them are values.
 func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (charged store.Charged, err error) {
-	err = s.update(ctx, "charge_rates", func(_ context.Context, tx *tx) error {
+	err = s.runWrite(ctx, "charge_rates", func(_ context.Context, tx *tx) error {
 		charged, err = c.Apply(shelf{tx}, s.now())
 		return err
 	})
@@ -23,7 +23,7 @@ type shelf struct{ *tx }
 
 // Text implements store.Shelf.
 func (t shelf) Text(key string) (string, error) {
-	v, err := t.value(key)
+	v, err := t.liveValue(key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -32,9 +32,9 @@ func (t shelf) Text(key string) (string, error) {
 
 // PutText implements store.Shelf.
 func (t shelf) PutText(key, text string, ttl time.Duration) error {
-	_, err := t.exec(replaceValue, key, blob([]byte(text)), 1, t.until(ttl))
+	_, err := t.exec(replaceValue, key, blob([]byte(text)), 1, t.expiryAfter(ttl))
 	return err
 }
 
 // Alive implements store.Shelf.
-func (t shelf) Alive(h store.Holder) (bool, error) { return t.alive(h) }
+func (t shelf) Alive(h store.Holder) (bool, error) { return t.hasLease(h) }

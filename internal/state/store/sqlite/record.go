@@ -23,16 +23,16 @@ const (
 	insertMember = "INSERT OR REPLACE INTO members (name, id, score) VALUES (?, ?, ?)"
 )
 
-// value returns a value that has not expired, or sql.ErrNoRows.
-func (t *tx) value(key string) (v store.Value, err error) {
-	err = t.row(selectValue, []any{key, t.now}, &v.Data, &v.Version)
+// liveValue returns a value that has not expired, or sql.ErrNoRows.
+func (t *tx) liveValue(key string) (v store.Value, err error) {
+	err = t.readRow(selectValue, []any{key, t.now}, &v.Data, &v.Version)
 	return v, err
 }
 
 // Value returns a record.
 func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error) {
-	err = s.view(ctx, "value", func(_ context.Context, tx *tx) error {
-		v, err = tx.value(key)
+	err = s.runRead(ctx, "value", func(_ context.Context, tx *tx) error {
+		v, err = tx.liveValue(key)
 		return err
 	})
 	return v, err
@@ -45,12 +45,12 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 
 // PushAndPut implements store.Together: one transaction is one write to the file.
 func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
-	err = s.update(ctx, "put_value", func(_ context.Context, tx *tx) error {
-		if there, err = tx.put(key, v, ttl); err != nil {
+	err = s.runWrite(ctx, "put_value", func(_ context.Context, tx *tx) error {
+		if there, err = tx.putValue(key, v, ttl); err != nil {
 			return err
 		}
 		for _, p := range items {
-			if err := tx.push(p.Key, p.Item, ttl); err != nil {
+			if err := tx.pushItem(p.Key, p.Item, ttl); err != nil {
 				return err
 			}
 		}
@@ -62,9 +62,9 @@ func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string
 	return there, err
 }
 
-// put replaces or makes a record. With store.ErrConflict it returns the one that is there.
-func (t *tx) put(key string, v store.Value, ttl time.Duration) (store.Value, error) {
-	there, err := t.value(key)
+// putValue replaces or makes a record. With store.ErrConflict it returns the one that is there.
+func (t *tx) putValue(key string, v store.Value, ttl time.Duration) (store.Value, error) {
+	there, err := t.liveValue(key)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return store.Value{}, err
 	}
@@ -72,21 +72,21 @@ func (t *tx) put(key string, v store.Value, ttl time.Duration) (store.Value, err
 		return there, store.ErrConflict
 	}
 	there = store.Value{Data: v.Data, Version: v.Version + 1}
-	_, err = t.exec(replaceValue, key, blob(v.Data), there.Version, t.until(ttl))
+	_, err = t.exec(replaceValue, key, blob(v.Data), there.Version, t.expiryAfter(ttl))
 	return there, err
 }
 
 // KeepValue changes how long a record is kept.
 func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
-	return s.update(ctx, "keep_value", func(_ context.Context, tx *tx) error {
-		n, err := tx.exec("UPDATE vals SET until = ? WHERE key = ? AND until > ?", tx.until(ttl), key, tx.now)
-		return changed(n, err, store.ErrNotFound)
+	return s.runWrite(ctx, "keep_value", func(_ context.Context, tx *tx) error {
+		n, err := tx.exec("UPDATE vals SET until = ? WHERE key = ? AND until > ?", tx.expiryAfter(ttl), key, tx.now)
+		return requireChange(n, err, store.ErrNotFound)
 	})
 }
 
 // DeleteValue removes a record.
 func (s *Store) DeleteValue(ctx context.Context, key string) error {
-	return s.update(ctx, "delete_value", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "delete_value", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM vals WHERE key = ?", key)
 		return err
 	})
@@ -103,9 +103,9 @@ func (t *tx) dropList(key string) error {
 
 // PushList adds an item to a list.
 func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
-	return s.update(ctx, "push_list", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "push_list", func(_ context.Context, tx *tx) error {
 		if b.Task != "" {
-			if _, err := tx.holder(b.Task); err != nil {
+			if _, err := tx.holderOf(b.Task); err != nil {
 				return err
 			}
 		}
@@ -115,26 +115,26 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 
 // pushBounded adds an item to a list, and removes what is too much then.
 func (t *tx) pushBounded(key string, item []byte, b store.Bounds, ttl time.Duration) error {
-	if err := t.push(key, item, ttl); err != nil {
+	if err := t.pushItem(key, item, ttl); err != nil {
 		return err
 	}
-	return t.bound(key, b)
+	return t.boundList(key, b)
 }
 
 // KeepList changes how long a list is kept.
 func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) error {
-	return s.update(ctx, "keep_list", func(_ context.Context, tx *tx) error {
-		_, err := tx.exec("UPDATE lists SET until = ? WHERE key = ? AND until > ?", tx.until(ttl), key, tx.now)
+	return s.runWrite(ctx, "keep_list", func(_ context.Context, tx *tx) error {
+		_, err := tx.exec("UPDATE lists SET until = ? WHERE key = ? AND until > ?", tx.expiryAfter(ttl), key, tx.now)
 		return err
 	})
 }
 
-// push adds an item to a list, which begins again if it has expired.
-func (t *tx) push(key string, item []byte, ttl time.Duration) error {
-	n, err := t.exec(prolongList, key, t.until(ttl), t.now)
+// pushItem adds an item to a list, which begins again if it has expired.
+func (t *tx) pushItem(key string, item []byte, ttl time.Duration) error {
+	n, err := t.exec(prolongList, key, t.expiryAfter(ttl), t.now)
 	if err == nil && n == 0 {
 		if err = t.dropList(key); err == nil {
-			_, err = t.exec(prolongList, key, t.until(ttl), t.now)
+			_, err = t.exec(prolongList, key, t.expiryAfter(ttl), t.now)
 		}
 	}
 	if err == nil {
@@ -143,8 +143,8 @@ func (t *tx) push(key string, item []byte, ttl time.Duration) error {
 	return err
 }
 
-// side changes the list of a task or a log.
-func (t *tx) side(b store.Side, ttl time.Duration) error {
+// changeSide changes the list of a task or a log.
+func (t *tx) changeSide(b store.Side, ttl time.Duration) error {
 	if b.Key == "" {
 		return nil
 	}
@@ -156,13 +156,13 @@ func (t *tx) side(b store.Side, ttl time.Duration) error {
 	if b.Item == nil {
 		return nil
 	}
-	return t.push(b.Key, b.Item, ttl)
+	return t.pushItem(b.Key, b.Item, ttl)
 }
 
-// bound removes what is too much of a list.
-func (t *tx) bound(key string, b store.Bounds) error {
+// boundList removes what is too much of a list.
+func (t *tx) boundList(key string, b store.Bounds) error {
 	var items, bytes int
-	if err := t.row(sizeOfList, []any{key}, &items, &bytes); err != nil {
+	if err := t.readRow(sizeOfList, []any{key}, &items, &bytes); err != nil {
 		return err
 	}
 	if b.Items > 0 && items > b.Items {
@@ -183,8 +183,8 @@ func (s *Store) List(ctx context.Context, key string, from, limit int) (items []
 	if limit == 0 {
 		limit = -1 // none, for SQLite
 	}
-	err = s.view(ctx, "list", func(_ context.Context, tx *tx) error {
-		return tx.rows("SELECT data FROM items JOIN lists USING (key) WHERE key = ? AND until > ? ORDER BY seq LIMIT ? OFFSET ?", []any{key, tx.now, limit, from},
+	err = s.runRead(ctx, "list", func(_ context.Context, tx *tx) error {
+		return tx.readRows("SELECT data FROM items JOIN lists USING (key) WHERE key = ? AND until > ? ORDER BY seq LIMIT ? OFFSET ?", []any{key, tx.now, limit, from},
 			func(scan func(...any) error) error {
 				var item []byte
 				err := scan(&item)
@@ -197,7 +197,7 @@ func (s *Store) List(ctx context.Context, key string, from, limit int) (items []
 
 // CutList shortens a list.
 func (s *Store) CutList(ctx context.Context, key string, length int) error {
-	return s.update(ctx, "cut_list", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "cut_list", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM items WHERE key = ?1 AND seq >= (SELECT seq FROM items WHERE key = ?1 ORDER BY seq LIMIT 1 OFFSET ?2)", key, length)
 		return err
 	})
@@ -205,16 +205,16 @@ func (s *Store) CutList(ctx context.Context, key string, length int) error {
 
 // DeleteList removes a list.
 func (s *Store) DeleteList(ctx context.Context, key string) error {
-	return s.update(ctx, "delete_list", func(_ context.Context, tx *tx) error { return tx.dropList(key) })
+	return s.runWrite(ctx, "delete_list", func(_ context.Context, tx *tx) error { return tx.dropList(key) })
 }
 
 // PutIndex adds a member to an index.
 func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
-	return s.update(ctx, "put_index", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "put_index", func(_ context.Context, tx *tx) error {
 		if _, err := tx.exec(expireIndex, name, tx.now); err != nil {
 			return err
 		}
-		if _, err := tx.exec(prolongIndex, name, tx.until(ttl)); err != nil {
+		if _, err := tx.exec(prolongIndex, name, tx.expiryAfter(ttl)); err != nil {
 			return err
 		}
 		_, err := tx.exec(insertMember, name, blob(m.ID), m.Score)
@@ -224,7 +224,7 @@ func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl t
 
 // RemoveIndex removes a member of an index.
 func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
-	return s.update(ctx, "remove_index", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "remove_index", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM members WHERE name = ? AND id = ?", name, blob(id))
 		return err
 	})
@@ -237,12 +237,12 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 	if r.Descending {
 		sign, order = "<", "score DESC, id DESC"
 	}
-	err = s.view(ctx, "index", func(_ context.Context, tx *tx) error {
+	err = s.runRead(ctx, "index", func(_ context.Context, tx *tx) error {
 		args := []any{name, r.Min, r.Max, tx.now}
 		if r.After != nil {
 			query, args = query+" AND (score, id) "+sign+" (?, ?)", append(args, r.After.Score, blob(r.After.ID))
 		}
-		return tx.rows(query+" ORDER BY "+order+" LIMIT ?", append(args, r.Limit), func(scan func(...any) error) error {
+		return tx.readRows(query+" ORDER BY "+order+" LIMIT ?", append(args, r.Limit), func(scan func(...any) error) error {
 			var id []byte
 			var m store.Member
 			err := scan(&id, &m.Score)
@@ -256,25 +256,25 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 
 // CountIndex returns how many members an index has.
 func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error) {
-	err = s.view(ctx, "count_index", func(_ context.Context, tx *tx) error {
-		return tx.row("SELECT COUNT(*) FROM members JOIN indexes USING (name) WHERE name = ? AND until > ?", []any{name, tx.now}, &n)
+	err = s.runRead(ctx, "count_index", func(_ context.Context, tx *tx) error {
+		return tx.readRow("SELECT COUNT(*) FROM members JOIN indexes USING (name) WHERE name = ? AND until > ?", []any{name, tx.now}, &n)
 	})
 	return n, err
 }
 
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
-	err = s.update(ctx, "add_counter", func(_ context.Context, tx *tx) error {
-		return tx.row(`INSERT INTO counters (key, n, until) VALUES (?1, ?2, ?3)
-			ON CONFLICT DO UPDATE SET n = ?2 + CASE WHEN until > ?4 THEN n ELSE 0 END, until = ?3 RETURNING n`, []any{key, delta, tx.until(ttl), tx.now}, &n)
+	err = s.runWrite(ctx, "add_counter", func(_ context.Context, tx *tx) error {
+		return tx.readRow(`INSERT INTO counters (key, n, until) VALUES (?1, ?2, ?3)
+			ON CONFLICT DO UPDATE SET n = ?2 + CASE WHEN until > ?4 THEN n ELSE 0 END, until = ?3 RETURNING n`, []any{key, delta, tx.expiryAfter(ttl), tx.now}, &n)
 	})
 	return n, err
 }
 
 // Counter returns what was counted.
 func (s *Store) Counter(ctx context.Context, key string) (n int64, err error) {
-	err = s.view(ctx, "counter", func(_ context.Context, tx *tx) error {
-		err := tx.row("SELECT n FROM counters WHERE key = ? AND until > ?", []any{key, tx.now}, &n)
+	err = s.runRead(ctx, "counter", func(_ context.Context, tx *tx) error {
+		err := tx.readRow("SELECT n FROM counters WHERE key = ? AND until > ?", []any{key, tx.now}, &n)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

@@ -42,8 +42,8 @@ func migrations() []string {
 // migration, so that a program of the previous version can still open the file.
 const tenantIndex = "CREATE INDEX IF NOT EXISTS tasks_tenant ON tasks (tenant, created, id) WHERE user > x'0000' AND user < x'01'"
 
-// version returns how many migrations the file has seen.
-func (s *Store) version(ctx context.Context) (version int, err error) {
+// schemaVersion returns how many migrations the file has seen.
+func (s *Store) schemaVersion(ctx context.Context) (version int, err error) {
 	err = s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
 	if err == nil && version > len(migrations()) {
 		err = fmt.Errorf("%w: its schema is version %d, this program knows %d", store.ErrDamaged, version, len(migrations()))
@@ -51,9 +51,9 @@ func (s *Store) version(ctx context.Context) (version int, err error) {
 	return version, err
 }
 
-// known refuses a file whose schema is another one.
-func (s *Store) known(ctx context.Context) error {
-	version, err := s.version(ctx)
+// checkSchema refuses a file whose schema is another one.
+func (s *Store) checkSchema(ctx context.Context) error {
+	version, err := s.schemaVersion(ctx)
 	if err == nil && version != len(migrations()) {
 		err = fmt.Errorf("%w: its schema is version %d, not %d: the process that owns it has to bring it up to date", store.ErrDamaged, version, len(migrations()))
 	}
@@ -62,7 +62,7 @@ func (s *Store) known(ctx context.Context) error {
 
 // migrate brings the schema up to date.
 func (s *Store) migrate(ctx context.Context) error {
-	version, err := s.version(ctx)
+	version, err := s.schemaVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	return t.Commit()
 }
 
-// purge removes what has expired.
-func (s *Store) purge(ctx context.Context) error {
+// purgeExpired removes what has expired.
+func (s *Store) purgeExpired(ctx context.Context) error {
 	s.mu.Lock()
 	s.purged = time.Now()
 	s.mu.Unlock()

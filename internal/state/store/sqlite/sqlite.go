@@ -73,34 +73,34 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := s.open(ctx, cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store %s: %w", cfg.Path, failure(err)), s.Close())
+	if err := s.openFile(ctx, cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %s: %w", cfg.Path, storeError(err)), s.Close())
 	}
 	return s, nil
 }
 
-// open opens the file, brings its schema up to date, and locks it for this
+// openFile opens the file, brings its schema up to date, and locks it for this
 // process. A read-only store does neither.
-func (s *Store) open(ctx context.Context, cfg Config) (err error) {
+func (s *Store) openFile(ctx context.Context, cfg Config) (err error) {
 	if cfg.ReadOnly {
 		if _, err := os.Stat(cfg.Path); err != nil {
 			return err
 		}
-		s.db, err = connect(cfg.Path, "&mode=ro&_pragma=query_only(1)")
+		s.db, err = openConnection(cfg.Path, "&mode=ro&_pragma=query_only(1)")
 		if err != nil {
 			return err
 		}
-		return s.known(ctx)
+		return s.checkSchema(ctx)
 	}
-	if err := create(cfg.Path); err != nil {
+	if err := createFile(cfg.Path); err != nil {
 		return err
 	}
-	if err := s.own(ctx, cfg.Path+".owner"); err != nil {
+	if err := s.lockOwner(ctx, cfg.Path+".owner"); err != nil {
 		return err
 	}
 	// Each append waits for the file, not for the disk: what a crash of the machine, not
 	// of the process, can lose is the last moments.
-	if s.db, err = connect(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(2000)&_pragma=synchronous(NORMAL)&_pragma=secure_delete(1)&_txlock=immediate"); err != nil {
+	if s.db, err = openConnection(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(2000)&_pragma=synchronous(NORMAL)&_pragma=secure_delete(1)&_txlock=immediate"); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -111,14 +111,14 @@ func (s *Store) open(ctx context.Context, cfg Config) (err error) {
 	if _, err := s.db.ExecContext(ctx, "DELETE FROM leases"); err != nil {
 		return err
 	}
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepareHot(ctx); err != nil {
 		return err
 	}
-	return s.purge(ctx)
+	return s.purgeExpired(ctx)
 }
 
-// hot returns the statements that a turn runs, or a run of a workflow at each of its nodes.
-func hot() []string {
+// hotStatements returns the statements that a turn runs, or a run of a workflow at each of its nodes.
+func hotStatements() []string {
 	return []string{
 		selectTask, selectHolder, expireTask, insertTask, replaceTask,
 		selectEnd, insertEntry, prolongLog, deleteEntries, deleteLog,
@@ -128,10 +128,10 @@ func hot() []string {
 	}
 }
 
-// prepare has SQLite read the statements of hot. To read one takes as long as to run it.
-func (s *Store) prepare(ctx context.Context) (err error) {
+// prepareHot has SQLite read the statements of hot. To read one takes as long as to run it.
+func (s *Store) prepareHot(ctx context.Context) (err error) {
 	s.ready = map[string]*sql.Stmt{}
-	for _, query := range hot() {
+	for _, query := range hotStatements() {
 		if s.ready[query], err = s.db.PrepareContext(ctx, query); err != nil {
 			return err
 		}
@@ -139,9 +139,9 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// connect opens one connection: its owner is the only one who writes, and its commands
+// openConnection opens one connection: its owner is the only one who writes, and its commands
 // would only wait for each other's locks.
-func connect(path, options string) (*sql.DB, error) {
+func openConnection(path, options string) (*sql.DB, error) {
 	escaped := (&url.URL{Path: filepath.ToSlash(filepath.Clean(path))}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+escaped+"?_pragma=busy_timeout(2000)"+options)
 	if err != nil {
@@ -151,13 +151,13 @@ func connect(path, options string) (*sql.DB, error) {
 	return db, nil
 }
 
-// own takes the owner's lock: a transaction on a file next to the store that lasts as long as
+// lockOwner takes the owner's lock: a transaction on a file next to the store that lasts as long as
 // the process, and which the kernel ends with it.
-func (s *Store) own(ctx context.Context, path string) (err error) {
-	if err := create(path); err != nil {
+func (s *Store) lockOwner(ctx context.Context, path string) (err error) {
+	if err := createFile(path); err != nil {
 		return err
 	}
-	if s.owner, err = connect(path, "&_pragma=busy_timeout(0)"); err != nil {
+	if s.owner, err = openConnection(path, "&_pragma=busy_timeout(0)"); err != nil {
 		return err
 	}
 	_, err = s.owner.ExecContext(ctx, "BEGIN EXCLUSIVE")
@@ -167,10 +167,10 @@ func (s *Store) own(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// create makes path and its folder, private to the user. A file that exists is not
+// createFile makes path and its folder, private to the user. A file that exists is not
 // opened: closing it would drop the locks that SQLite holds on it elsewhere in this
 // process (sqlite.org/howtocorrupt.html, section 2.2).
-func create(path string) error {
+func createFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *Store) Close() error {
 	if s.owner != nil && s.db != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), truncateTime)
 		defer cancel()
-		_ = s.checkpoint(ctx) // another process that reads may keep SQLite from doing so as it closes
+		_ = s.runCheckpoint(ctx) // another process that reads may keep SQLite from doing so as it closes
 	}
 	for _, db := range []*sql.DB{s.db, s.owner} { // the lock last
 		if db != nil {
@@ -214,40 +214,40 @@ func (s *Store) Signal(_ context.Context, topic string) error {
 // Watch begins to watch a topic.
 func (s *Store) Watch(topic string) *store.Watch { return s.hub.Watch(topic) }
 
-// view runs a command that only reads.
-func (s *Store) view(ctx context.Context, op string, command func(context.Context, *tx) error) error {
-	_, err := s.transact(ctx, op, command)
+// runRead runs a command that only reads.
+func (s *Store) runRead(ctx context.Context, op string, command func(context.Context, *tx) error) error {
+	_, err := s.runTransaction(ctx, op, command)
 	return err
 }
 
-// update runs a command in a transaction, which an error undoes.
-func (s *Store) update(ctx context.Context, op string, command func(context.Context, *tx) error) error {
-	if s.due() {
-		if err := s.calls.Do(ctx, "purge", func(ctx context.Context) error { return failure(s.purge(ctx)) }); err != nil {
+// runWrite runs a command in a transaction, which an error undoes.
+func (s *Store) runWrite(ctx context.Context, op string, command func(context.Context, *tx) error) error {
+	if s.isPurgeDue() {
+		if err := s.calls.Do(ctx, "purge", func(ctx context.Context) error { return storeError(s.purgeExpired(ctx)) }); err != nil {
 			return err
 		}
-		_ = s.truncate(ctx) // its failure is counted, and nobody waits for it
+		_ = s.truncateLog(ctx) // its failure is counted, and nobody waits for it
 	}
-	moved, err := s.transact(ctx, op, command)
+	moved, err := s.runTransaction(ctx, op, command)
 	s.calls.Wrote(op, moved, err)
 	return err
 }
 
-// transact runs a command in a transaction, which is committed unless the
+// runTransaction runs a command in a transaction, which is committed unless the
 // command fails, and returns how many bytes it has written and read. Only one runs at a
 // time: there is one connection.
-func (s *Store) transact(ctx context.Context, op string, command func(context.Context, *tx) error) (moved int, err error) {
+func (s *Store) runTransaction(ctx context.Context, op string, command func(context.Context, *tx) error) (moved int, err error) {
 	err = s.calls.Do(ctx, op, func(ctx context.Context) error {
 		t, err := s.db.BeginTx(ctx, nil)
 		if err != nil {
-			return failure(err)
+			return storeError(err)
 		}
 		in := &tx{Tx: t, ctx: ctx, now: s.now().UnixMilli(), ready: s.ready}
 		err = command(ctx, in)
 		if err == nil || errors.Is(err, store.ErrTooLarge) { // which removes the log
-			err = errors.Join(failure(err), failure(t.Commit()))
+			err = errors.Join(storeError(err), storeError(t.Commit()))
 		} else {
-			err = errors.Join(failure(err), ignoreDone(t.Rollback()))
+			err = errors.Join(storeError(err), ignoreDone(t.Rollback()))
 		}
 		moved = in.moved
 		return store.Carried(moved, err)
@@ -263,8 +263,8 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// due says whether it is time to remove what has expired.
-func (s *Store) due() bool {
+// isPurgeDue says whether it is time to remove what has expired.
+func (s *Store) isPurgeDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -289,16 +289,16 @@ type tx struct {
 // never is when a record expires that does not.
 const never = 1<<63 - 1
 
-// until returns when a record expires.
-func (t *tx) until(ttl time.Duration) int64 {
+// expiryAfter returns when a record expires.
+func (t *tx) expiryAfter(ttl time.Duration) int64 {
 	if ttl == 0 {
 		return never
 	}
 	return t.now + max(ttl.Milliseconds(), 1)
 }
 
-// left returns how long it is until a record expires; 0: it does not.
-func (t *tx) left(until int64) time.Duration {
+// remaining returns how long it is until a record expires; 0: it does not.
+func (t *tx) remaining(until int64) time.Duration {
 	if until == never {
 		return 0
 	}
@@ -307,7 +307,7 @@ func (t *tx) left(until int64) time.Duration {
 
 // exec changes rows, and returns how many.
 func (t *tx) exec(query string, args ...any) (int64, error) {
-	t.count(args)
+	t.countMoved(args)
 	var result sql.Result
 	var err error
 	if ready := t.ready[query]; ready != nil {
@@ -321,23 +321,23 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// row reads one row.
-func (t *tx) row(query string, args []any, into ...any) error {
+// readRow reads one row.
+func (t *tx) readRow(query string, args []any, into ...any) error {
 	if ready := t.ready[query]; ready != nil {
-		return t.scan(t.StmtContext(t.ctx, ready).QueryRowContext(t.ctx, args...).Scan, into)
+		return t.scanRow(t.StmtContext(t.ctx, ready).QueryRowContext(t.ctx, args...).Scan, into)
 	}
-	return t.scan(t.QueryRowContext(t.ctx, query, args...).Scan, into)
+	return t.scanRow(t.QueryRowContext(t.ctx, query, args...).Scan, into)
 }
 
-// rows reads rows; each is called for all of them, until it returns errEnough.
-func (t *tx) rows(query string, args []any, each func(scan func(...any) error) error) error {
+// readRows reads rows; each is called for all of them, until it returns errEnough.
+func (t *tx) readRows(query string, args []any, each func(scan func(...any) error) error) error {
 	rows, err := t.QueryContext(t.ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		err := each(func(into ...any) error { return t.scan(rows.Scan, into) })
+		err := each(func(into ...any) error { return t.scanRow(rows.Scan, into) })
 		if errors.Is(err, errEnough) {
 			return nil
 		}
@@ -348,15 +348,15 @@ func (t *tx) rows(query string, args []any, each func(scan func(...any) error) e
 	return rows.Err()
 }
 
-// scan reads the columns of a row.
-func (t *tx) scan(scan func(...any) error, into []any) error {
+// scanRow reads the columns of a row.
+func (t *tx) scanRow(scan func(...any) error, into []any) error {
 	err := scan(into...)
-	t.count(into)
+	t.countMoved(into)
 	return err
 }
 
-// count adds to what the transaction has moved.
-func (t *tx) count(values []any) {
+// countMoved adds to what the transaction has moved.
+func (t *tx) countMoved(values []any) {
 	for _, v := range values {
 		switch v := v.(type) {
 		case []byte:
@@ -367,8 +367,8 @@ func (t *tx) count(values []any) {
 	}
 }
 
-// failure returns err as one of package store's.
-func failure(err error) error {
+// storeError returns err as one of package store's.
+func storeError(err error) error {
 	e, isSQLite := errors.AsType[*sqlite.Error](err)
 	_, ours := errors.AsType[*store.EndError](err)
 	switch {

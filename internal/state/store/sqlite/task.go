@@ -42,33 +42,33 @@ func blob[T string | []byte](b T) []byte {
 	return append([]byte{}, b...)
 }
 
-// task returns a task that has not expired, or sql.ErrNoRows.
-func (t *tx) task(id string) (store.Task, error) {
-	return readTask(func(into ...any) error { return t.row(selectTask, []any{blob(id), t.now}, into...) })
+// liveTask returns a task that has not expired, or sql.ErrNoRows.
+func (t *tx) liveTask(id string) (store.Task, error) {
+	return readTask(func(into ...any) error { return t.readRow(selectTask, []any{blob(id), t.now}, into...) })
 }
 
-// holder returns who has a task that has not expired, or sql.ErrNoRows.
-func (t *tx) holder(id string) (h store.Holder, err error) {
-	err = t.row(selectHolder, []any{blob(id), t.now}, &h.Owner, &h.Epoch)
+// holderOf returns who has a task that has not expired, or sql.ErrNoRows.
+func (t *tx) holderOf(id string) (h store.Holder, err error) {
+	err = t.readRow(selectHolder, []any{blob(id), t.now}, &h.Owner, &h.Epoch)
 	return h, err
 }
 
 // CreateTask adds a task.
 func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.update(ctx, "create_task", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "create_task", func(_ context.Context, tx *tx) error {
 		if _, err := tx.exec(expireTask, blob(id), tx.now); err != nil {
 			return err
 		}
-		n, err := tx.exec(insertTask, blob(id), blob(t.Doc), t.Owner, t.Epoch, blob(t.Tenant), blob(t.User), blob(t.Conversation), blob(t.Turn), blob(t.State), t.Created.UnixMilli(), tx.until(ttl))
-		if err := changed(n, err, store.ErrConflict); err != nil {
+		n, err := tx.exec(insertTask, blob(id), blob(t.Doc), t.Owner, t.Epoch, blob(t.Tenant), blob(t.User), blob(t.Conversation), blob(t.Turn), blob(t.State), t.Created.UnixMilli(), tx.expiryAfter(ttl))
+		if err := requireChange(n, err, store.ErrConflict); err != nil {
 			return err
 		}
-		return tx.side(t.Side, ttl)
+		return tx.changeSide(t.Side, ttl)
 	})
 }
 
-// changed returns otherwise if no row was changed.
-func changed(n int64, err, otherwise error) error {
+// requireChange returns otherwise if no row was changed.
+func requireChange(n int64, err, otherwise error) error {
 	if err == nil && n == 0 {
 		return otherwise
 	}
@@ -77,8 +77,8 @@ func changed(n int64, err, otherwise error) error {
 
 // Task returns a task.
 func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.view(ctx, "task", func(_ context.Context, tx *tx) error {
-		t, err = tx.task(id)
+	err = s.runRead(ctx, "task", func(_ context.Context, tx *tx) error {
+		t, err = tx.liveTask(id)
 		return err
 	})
 	if err != nil {
@@ -89,31 +89,31 @@ func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
 
 // UpdateTask replaces a task.
 func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.update(ctx, "update_task", func(_ context.Context, tx *tx) error { return tx.replace(id, t, ttl) })
+	return s.runWrite(ctx, "update_task", func(_ context.Context, tx *tx) error { return tx.updateTask(id, t, ttl) })
 }
 
-// replace changes a task of the version that the caller saw.
-func (t *tx) replace(id string, by store.Task, ttl time.Duration) error {
-	n, err := t.exec(replaceTask, blob(by.Doc), by.Owner, by.Epoch, blob(by.Turn), blob(by.State), t.until(ttl), blob(id), by.Version, t.now)
+// updateTask changes a task of the version that the caller saw.
+func (t *tx) updateTask(id string, by store.Task, ttl time.Duration) error {
+	n, err := t.exec(replaceTask, blob(by.Doc), by.Owner, by.Epoch, blob(by.Turn), blob(by.State), t.expiryAfter(ttl), blob(id), by.Version, t.now)
 	if err == nil && n == 0 {
-		if _, err = t.holder(id); err == nil {
+		if _, err = t.holderOf(id); err == nil {
 			err = store.ErrConflict
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return t.side(by.Side, ttl)
+	return t.changeSide(by.Side, ttl)
 }
 
 // EndTurn implements store.Ender: one transaction is one write to the file.
 func (s *Store) EndTurn(ctx context.Context, e store.End) error {
-	err := s.update(ctx, "end_turn", func(_ context.Context, tx *tx) error {
+	err := s.runWrite(ctx, "end_turn", func(_ context.Context, tx *tx) error {
 		e.Log.Side = store.Side{}
-		if err := tx.append(e.Turn, e.Log); err != nil {
+		if err := tx.appendEntry(e.Turn, e.Log); err != nil {
 			return err
 		}
-		if err := tx.replace(e.TaskID, e.Task, e.TTL); err != nil {
+		if err := tx.updateTask(e.TaskID, e.Task, e.TTL); err != nil {
 			return err
 		}
 		return tx.pushBounded(store.TraceKey(e.TaskID), e.Trace, e.Bounds, e.TTL)
@@ -126,11 +126,11 @@ func (s *Store) EndTurn(ctx context.Context, e store.End) error {
 
 // CancelTask asks for a task's end.
 func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.update(ctx, "cancel_task", func(_ context.Context, tx *tx) error {
+	err = s.runWrite(ctx, "cancel_task", func(_ context.Context, tx *tx) error {
 		if _, err := tx.exec("UPDATE tasks SET cancel = 1 WHERE id = ?", blob(id)); err != nil {
 			return err
 		}
-		t, err = tx.task(id)
+		t, err = tx.liveTask(id)
 		return err
 	})
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err er
 
 // DeleteTask removes a task.
 func (s *Store) DeleteTask(ctx context.Context, id string) error {
-	return s.update(ctx, "delete_task", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "delete_task", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM tasks WHERE id = ?", blob(id))
 		return err
 	})
@@ -162,8 +162,8 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	if q.Bare {
 		shown = "x'' AS " + columns
 	}
-	wanted, args := within(q, last)
-	err = s.view(ctx, "tasks", func(_ context.Context, tx *tx) error {
+	wanted, args := listCondition(q, last)
+	err = s.runRead(ctx, "tasks", func(_ context.Context, tx *tx) error {
 		// Of a search in pieces this is the last task of a piece, from which the next one goes on.
 		end, err := tx.endOfSearch(q, wanted, args)
 		if err != nil {
@@ -176,7 +176,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 			wanted, args = wanted+" AND state = ?", append(args, blob(q.State))
 		}
 		args = append(args, tx.now, q.Limit+1)
-		err = tx.rows("SELECT id, "+shown+wanted+" AND until > ? ORDER BY created DESC, id DESC LIMIT ?", args, func(scan func(...any) error) error {
+		err = tx.readRows("SELECT id, "+shown+wanted+" AND until > ? ORDER BY created DESC, id DESC LIMIT ?", args, func(scan func(...any) error) error {
 			if more = len(page.IDs) == q.Limit || bytes >= store.MaxPageBytes; more {
 				return errEnough
 			}
@@ -197,8 +197,8 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	return page, err
 }
 
-// within says in SQL which tasks a list is of, in any state, behind the last one of the page before.
-func within(q store.Query, last store.Member) (from string, args []any) {
+// listCondition says in SQL which tasks a list is of, in any state, behind the last one of the page before.
+func listCondition(q store.Query, last store.Member) (from string, args []any) {
 	from = " FROM tasks WHERE tenant = ? AND user = ? AND (created, id) < (?, ?)"
 	args = []any{blob(q.Tenant), blob(q.User), last.Score, blob(last.ID)}
 	if q.User == store.AllUsers {
@@ -218,7 +218,7 @@ func (t *tx) endOfSearch(q store.Query, from string, args []any) (*store.Member,
 	}
 	var end store.Member
 	var id []byte
-	err := t.row("SELECT created, id"+from+" ORDER BY created DESC, id DESC LIMIT 1 OFFSET ?", append(args[:len(args):len(args)], mostLooked-1), &end.Score, &id)
+	err := t.readRow("SELECT created, id"+from+" ORDER BY created DESC, id DESC LIMIT 1 OFFSET ?", append(args[:len(args):len(args)], mostLooked-1), &end.Score, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -228,8 +228,8 @@ func (t *tx) endOfSearch(q store.Query, from string, args []any) (*store.Member,
 
 // Orphans returns tasks whose holder has no lease.
 func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
-	err = s.view(ctx, "orphans", func(_ context.Context, tx *tx) error {
-		return tx.rows(`SELECT id FROM tasks t WHERE owner <> '' AND until > ?1 AND NOT EXISTS
+	err = s.runRead(ctx, "orphans", func(_ context.Context, tx *tx) error {
+		return tx.readRows(`SELECT id FROM tasks t WHERE owner <> '' AND until > ?1 AND NOT EXISTS
 			(SELECT 1 FROM leases l WHERE l.owner = t.owner AND l.epoch = t.epoch AND l.until > ?1) LIMIT ?2`, []any{tx.now, limit},
 			func(scan func(...any) error) error {
 				var id []byte
@@ -243,23 +243,23 @@ func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error
 
 // CloseTask ends an orphan.
 func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error {
-	err := s.update(ctx, "close_task", func(_ context.Context, tx *tx) error {
-		t, err := tx.task(id)
+	err := s.runWrite(ctx, "close_task", func(_ context.Context, tx *tx) error {
+		t, err := tx.liveTask(id)
 		if err != nil {
 			return err
 		}
-		alive, err := tx.alive(t.Holder)
+		alive, err := tx.hasLease(t.Holder)
 		if err == nil && (alive || t.Version != c.Version) {
 			err = store.ErrConflict
 		}
 		if err == nil && c.LogOf != "" {
 			c.Log.Task = ""
-			err = tx.append(c.LogOf, c.Log)
+			err = tx.appendEntry(c.LogOf, c.Log)
 		}
 		if err != nil {
 			return err
 		}
-		return tx.replace(id, c.Task, c.TTL)
+		return tx.updateTask(id, c.Task, c.TTL)
 	})
 	if c.LogOf != "" && (err == nil || errors.Is(err, store.ErrTooLarge)) {
 		s.hub.Signal(store.LogTopic(c.LogOf))
@@ -267,24 +267,24 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	return err
 }
 
-// alive says whether a holder's lease is current, by this machine's clock.
-func (t *tx) alive(h store.Holder) (alive bool, err error) {
-	err = t.row("SELECT EXISTS (SELECT 1 FROM leases WHERE owner = ? AND epoch = ? AND until > ?)", []any{h.Owner, h.Epoch, t.now}, &alive)
+// hasLease says whether a holder's lease is current, by this machine's clock.
+func (t *tx) hasLease(h store.Holder) (alive bool, err error) {
+	err = t.readRow("SELECT EXISTS (SELECT 1 FROM leases WHERE owner = ? AND epoch = ? AND until > ?)", []any{h.Owner, h.Epoch, t.now}, &alive)
 	return alive, err
 }
 
 // RenewLease takes or prolongs a lease.
 func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
-	return s.update(ctx, "renew_lease", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "renew_lease", func(_ context.Context, tx *tx) error {
 		n, err := tx.exec(`INSERT INTO leases (owner, epoch, until) VALUES (?1, ?2, ?3)
-			ON CONFLICT DO UPDATE SET epoch = ?2, until = ?3 WHERE epoch <= ?2 OR until <= ?4`, h.Owner, h.Epoch, tx.until(ttl), tx.now)
-		return changed(n, err, store.ErrConflict)
+			ON CONFLICT DO UPDATE SET epoch = ?2, until = ?3 WHERE epoch <= ?2 OR until <= ?4`, h.Owner, h.Epoch, tx.expiryAfter(ttl), tx.now)
+		return requireChange(n, err, store.ErrConflict)
 	})
 }
 
 // ReleaseLease gives a lease back.
 func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
-	return s.update(ctx, "release_lease", func(_ context.Context, tx *tx) error {
+	return s.runWrite(ctx, "release_lease", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM leases WHERE owner = ? AND epoch = ?", h.Owner, h.Epoch)
 		return err
 	})
@@ -293,9 +293,9 @@ func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
 // LeasesAlive says who has a lease.
 func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) (alive []bool, err error) {
 	alive = make([]bool, len(holders))
-	err = s.view(ctx, "leases", func(_ context.Context, tx *tx) error {
+	err = s.runRead(ctx, "leases", func(_ context.Context, tx *tx) error {
 		for i, h := range holders {
-			if alive[i], err = tx.alive(h); err != nil {
+			if alive[i], err = tx.hasLease(h); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func Bench(b *testing.B, s store.Store) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			n, turn := i%1000+1, "a"+strconv.Itoa(i/1000)
-			fatal(b, s.AppendLog(b.Context(), turn, store.Append{Entry: store.Entry{N: n, Data: data}, At: n - 1, TTL: time.Minute}))
+			fatalOn(b, s.AppendLog(b.Context(), turn, store.Append{Entry: store.Entry{N: n, Data: data}, At: n - 1, TTL: time.Minute}))
 		}
 	})
 	b.Run("turn", func(b *testing.B) {
@@ -37,13 +37,13 @@ func Bench(b *testing.B, s store.Store) {
 	})
 	b.Run("read of 2000", func(b *testing.B) {
 		for n := 1; n <= 2000; n++ {
-			fatal(b, s.AppendLog(b.Context(), "r", store.Append{Entry: store.Entry{N: n, Data: make([]byte, entryBytes)}, At: n - 1, TTL: time.Minute}))
+			fatalOn(b, s.AppendLog(b.Context(), "r", store.Append{Entry: store.Entry{N: n, Data: make([]byte, entryBytes)}, At: n - 1, TTL: time.Minute}))
 		}
 		b.ReportAllocs()
 		for b.Loop() {
 			n := 0
 			for e, err := range store.Follow(b.Context(), s, "r", 0) {
-				fatal(b, err)
+				fatalOn(b, err)
 				if n++; e.N == 2000 {
 					break
 				}
@@ -52,8 +52,8 @@ func Bench(b *testing.B, s store.Store) {
 	})
 }
 
-// fatal ends a benchmark at an error: the figures of one that fails mean nothing.
-func fatal(b *testing.B, err error) {
+// fatalOn ends a benchmark at an error: the figures of one that fails mean nothing.
+func fatalOn(b *testing.B, err error) {
 	if err != nil {
 		b.Helper()
 		b.Fatal(err)
@@ -66,15 +66,15 @@ func fatal(b *testing.B, err error) {
 func Turn(b *testing.B, s store.Store, id string) {
 	ctx, doc, data := b.Context(), bytes.Repeat([]byte("d"), 2000), bytes.Repeat([]byte("x"), entryBytes)
 	_, err := s.PutValue(ctx, store.IdempotencyKey("", "u", id), store.Value{Data: data[:64]}, time.Minute)
-	fatal(b, err)
+	fatalOn(b, err)
 	holder := store.Holder{Owner: "g", Epoch: 1}
-	fatal(b, s.CreateTask(ctx, id, store.Task{Doc: doc, Meta: store.Meta{Holder: holder, User: "u", Conversation: id, Turn: id, State: "working", Created: time.Now()}}, time.Minute))
+	fatalOn(b, s.CreateTask(ctx, id, store.Task{Doc: doc, Meta: store.Meta{Holder: holder, User: "u", Conversation: id, Turn: id, State: "working", Created: time.Now()}}, time.Minute))
 	_, err = s.List(ctx, store.MemoryKey("", "u", id), 0, 0)
-	fatal(b, err)
+	fatalOn(b, err)
 	for n := 1; n <= flushes; n++ {
-		fatal(b, s.AppendLog(ctx, id, store.Append{Entry: store.Entry{N: n, Data: data}, At: n - 1, TTL: time.Minute}))
+		fatalOn(b, s.AppendLog(ctx, id, store.Append{Entry: store.Entry{N: n, Data: data}, At: n - 1, TTL: time.Minute}))
 	}
-	fatal(b, s.UpdateTask(ctx, id, store.Task{Doc: doc, Meta: store.Meta{Version: 1, Turn: id, State: "completed"}}, time.Minute))
-	fatal(b, s.PushList(ctx, store.MemoryKey("", "u", id), doc, store.Bounds{Items: 50}, time.Minute))
-	fatal(b, s.KeepValue(ctx, store.IdempotencyKey("", "u", id), time.Minute))
+	fatalOn(b, s.UpdateTask(ctx, id, store.Task{Doc: doc, Meta: store.Meta{Version: 1, Turn: id, State: "completed"}}, time.Minute))
+	fatalOn(b, s.PushList(ctx, store.MemoryKey("", "u", id), doc, store.Bounds{Items: 50}, time.Minute))
+	fatalOn(b, s.KeepValue(ctx, store.IdempotencyKey("", "u", id), time.Minute))
 }

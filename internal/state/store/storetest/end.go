@@ -10,8 +10,8 @@ import (
 	"sluice/internal/state/store"
 )
 
-// ended is the end of a turn that runs, as runs makes one.
-func ended() store.End {
+// endOfTurn is the end of a turn that runs, as runs makes one.
+func endOfTurn() store.End {
 	return store.End{
 		Turn: "turn_1", TaskID: "a", TTL: long,
 		Log: store.Append{Entry: store.Entry{N: 3, Data: []byte("three")}, At: 2, TTL: long, Task: "a", Holder: store.Holder{Owner: "g", Epoch: 7}},
@@ -23,8 +23,8 @@ func ended() store.End {
 	}
 }
 
-// runs makes a task whose turn runs: its log ends at 2, and something of it is saved.
-func runs(t *testing.T, s store.Store) store.Ender {
+// runningTurn makes a task whose turn runs: its log ends at 2, and something of it is saved.
+func runningTurn(t *testing.T, s store.Store) store.Ender {
 	t.Helper()
 	ender, ok := s.(store.Ender)
 	if !ok {
@@ -41,14 +41,14 @@ func runs(t *testing.T, s store.Store) store.Ender {
 // EndTurn adds to the log, replaces the task, drops what was saved, and adds to the trace, of which
 // it keeps what the bounds allow. It wakes who follows the log.
 func turnEnds(t *testing.T, s store.Store) {
-	ctx, ender := t.Context(), runs(t, s)
+	ctx, ender := t.Context(), runningTurn(t, s)
 	for _, item := range []string{"first", "second"} {
 		must(t, s.PushList(ctx, store.TraceKey("a"), []byte(item), store.Bounds{}, long))
 	}
 	watch := s.Watch(store.LogTopic("turn_1"))
 	defer watch.Stop()
 	drain(watch)
-	must(t, ender.EndTurn(ctx, ended()))
+	must(t, ender.EndTurn(ctx, endOfTurn()))
 	select {
 	case <-watch.C:
 	case <-time.After(5 * time.Second):
@@ -71,7 +71,7 @@ func turnEnds(t *testing.T, s store.Store) {
 
 // Unless all of it can be written nothing is. A log that has all already is left as it is.
 func turnEndsWhole(t *testing.T, s store.Store) {
-	ctx, ender := t.Context(), runs(t, s)
+	ctx, ender := t.Context(), runningTurn(t, s)
 	for name, c := range map[string]struct {
 		change func(*store.End)
 		want   error
@@ -81,7 +81,7 @@ func turnEndsWhole(t *testing.T, s store.Store) {
 		"end":     {func(e *store.End) { e.Log.At = 1 }, store.ErrConflict},
 		"no log":  {func(e *store.End) { e.Turn = "turn_2" }, store.ErrNotFound},
 	} {
-		e := ended()
+		e := endOfTurn()
 		c.change(&e)
 		err := ender.EndTurn(ctx, e)
 		want(t, c.want, err)
@@ -101,14 +101,14 @@ func turnEndsWhole(t *testing.T, s store.Store) {
 	items, err := s.List(ctx, store.TurnKey("turn_1"), 0, 0)
 	must(t, err)
 	same(t, "saved", items, [][]byte{[]byte("saved")})
-	whole := ended()
+	whole := endOfTurn()
 	whole.Log.N, whole.Log.Data = 2, nil
 	must(t, ender.EndTurn(ctx, whole))
 	log, err = s.ReadLog(ctx, "turn_1", 0, 9)
 	must(t, err)
 	same(t, "log", numbers(log), []int{2})
 	must(t, s.DeleteTask(ctx, "a"))
-	if err := ender.EndTurn(ctx, ended()); !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrConflict) {
+	if err := ender.EndTurn(ctx, endOfTurn()); !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrConflict) {
 		t.Errorf("without a task: %v", err)
 	}
 }

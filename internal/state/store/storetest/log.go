@@ -133,7 +133,7 @@ func logBounded(t *testing.T, s store.Store) {
 func logExpires(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 	must(t, s.AppendLog(t.Context(), "x", store.Append{Entry: store.Entry{N: 2}, At: 1, TTL: short}))
-	gone(t, "the log", func() error { _, err := s.ReadLog(t.Context(), "x", 0, 9); return err })
+	awaitGone(t, "the log", func() error { _, err := s.ReadLog(t.Context(), "x", 0, 9); return err })
 	add(t, s, "x", 1)
 }
 
@@ -149,7 +149,7 @@ func logDropped(t *testing.T, s store.Store) {
 // Of several appends at one place exactly one succeeds.
 func logOneWriter(t *testing.T, s store.Store) {
 	for n := 1; n <= 5; n++ {
-		same(t, "writers", all(8, func(int) error {
+		same(t, "writers", countSucceeded(8, func(int) error {
 			return s.AppendLog(t.Context(), "x", store.Append{Entry: store.Entry{N: n}, At: n - 1, TTL: long})
 		}), 1)
 	}

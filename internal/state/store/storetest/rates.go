@@ -24,8 +24,8 @@ func charge(t *testing.T, s store.Store, c store.Charge, ok bool) store.Charged 
 	return r
 }
 
-// near fails the test unless a level is what was charged, less what has passed meanwhile.
-func near(t *testing.T, level, charged time.Duration) {
+// checkLevel fails the test unless a level is what was charged, less what has passed meanwhile.
+func checkLevel(t *testing.T, level, charged time.Duration) {
 	t.Helper()
 	if level > charged || level < charged-30*time.Second {
 		t.Errorf("a level of %v, of %v", level, charged)
@@ -36,7 +36,7 @@ func near(t *testing.T, level, charged time.Duration) {
 // back with the time.
 func ratesHold(t *testing.T, s store.Store) {
 	day := store.Level{Key: "day", Window: 24 * time.Hour, Cost: 2 * time.Hour, Need: 2 * time.Hour}
-	if n := all(30, func(int) error {
+	if n := countSucceeded(30, func(int) error {
 		r, err := s.ChargeRates(t.Context(), store.Charge{Levels: []store.Level{day}})
 		if err == nil && !r.OK {
 			err = store.ErrConflict
@@ -58,18 +58,18 @@ func ratesAllOrNothing(t *testing.T, s store.Store) {
 	charge(t, s, store.Charge{Levels: []store.Level{full}}, true)
 	r := charge(t, s, store.Charge{Levels: []store.Level{minute("m"), full}, Counts: []store.Count{{Key: "c", Turns: 1, Seq: 1}}}, false)
 	same(t, "level of what was not charged", r.Levels[0], 0)
-	near(t, r.Levels[1], time.Hour)
+	checkLevel(t, r.Levels[1], time.Hour)
 	look := store.Charge{Levels: []store.Level{{Key: "m", Window: time.Minute}, {Key: "full", Window: time.Hour, Debt: time.Hour}}}
 	r = charge(t, s, look, true)
 	same(t, "level of what was not charged", r.Levels[0], 0)
-	near(t, r.Levels[1], time.Hour)
+	checkLevel(t, r.Levels[1], time.Hour)
 	owed := full
 	owed.Cost = 3 * time.Hour
 	r = charge(t, s, store.Charge{Levels: []store.Level{owed, minute("m")}, Owed: true}, true)
-	near(t, r.Levels[0], 2*time.Hour)
-	near(t, r.Levels[1], time.Second)
+	checkLevel(t, r.Levels[0], 2*time.Hour)
+	checkLevel(t, r.Levels[1], time.Second)
 	back := store.Level{Key: "full", Window: time.Hour, Debt: time.Hour, Cost: -90 * time.Minute}
-	near(t, charge(t, s, store.Charge{Levels: []store.Level{back}, Owed: true}, true).Levels[0], 30*time.Minute)
+	checkLevel(t, charge(t, s, store.Charge{Levels: []store.Level{back}, Owed: true}, true).Levels[0], 30*time.Minute)
 	same(t, "more than there was", charge(t, s, store.Charge{Levels: []store.Level{back}, Owed: true}, true).Levels[0], 0)
 	if r = charge(t, s, look, true); r.Levels[1] != 0 {
 		t.Errorf("levels %v", r.Levels)
@@ -132,7 +132,7 @@ func ratesOfMany(t *testing.T, s store.Store) {
 	for i := range 6 {
 		must(t, s.RenewLease(t.Context(), store.Holder{Owner: strconv.Itoa(i)}, long))
 	}
-	if n := all(6, func(i int) error {
+	if n := countSucceeded(6, func(i int) error {
 		r, err := s.ChargeRates(t.Context(), store.Charge{
 			Holder: store.Holder{Owner: strconv.Itoa(i)}, Counts: []store.Count{{Key: "c", Turns: 2, Seq: 1, Most: 8}}, Levels: []store.Level{minute("m")},
 		})
@@ -144,18 +144,18 @@ func ratesOfMany(t *testing.T, s store.Store) {
 		t.Errorf("%d of 6 were admitted, want 4", n)
 	}
 	r := charge(t, s, store.Charge{Levels: []store.Level{{Key: "m", Window: time.Minute}}}, true)
-	near(t, r.Levels[0], 4*time.Second)
+	checkLevel(t, r.Levels[0], 4*time.Second)
 }
 
-// within is a quota of so many in an hour, of which one is asked for.
-func within(key string, most int) store.Window {
+// quotaWindow is a quota of so many in an hour, of which one is asked for.
+func quotaWindow(key string, most int) store.Window {
 	return store.Window{Key: key, Period: time.Hour, Most: most, Cost: 1}
 }
 
 // Of what comes at once exactly the quota is admitted, and all know how long it takes.
 func windowsHold(t *testing.T, s store.Store) {
-	if n := all(30, func(int) error {
-		r, err := s.ChargeRates(t.Context(), store.Charge{Windows: []store.Window{within("w", 12)}})
+	if n := countSucceeded(30, func(int) error {
+		r, err := s.ChargeRates(t.Context(), store.Charge{Windows: []store.Window{quotaWindow("w", 12)}})
 		if err == nil && !r.OK {
 			err = store.ErrConflict
 		}
@@ -169,10 +169,10 @@ func windowsHold(t *testing.T, s store.Store) {
 			t.Errorf("%s: %+v, want %d", what, used, n)
 		}
 	}
-	wait("refused", charge(t, s, store.Charge{Windows: []store.Window{within("w", 12)}}, false).Windows[0], 12)
-	same(t, "of a quota that is greater", charge(t, s, store.Charge{Windows: []store.Window{within("w", 14)}}, true).Windows[0], store.Used{N: 13})
-	wait("used up", charge(t, s, store.Charge{Windows: []store.Window{within("w", 14)}}, true).Windows[0], 14)
-	look := within("w", 14)
+	wait("refused", charge(t, s, store.Charge{Windows: []store.Window{quotaWindow("w", 12)}}, false).Windows[0], 12)
+	same(t, "of a quota that is greater", charge(t, s, store.Charge{Windows: []store.Window{quotaWindow("w", 14)}}, true).Windows[0], store.Used{N: 13})
+	wait("used up", charge(t, s, store.Charge{Windows: []store.Window{quotaWindow("w", 14)}}, true).Windows[0], 14)
+	look := quotaWindow("w", 14)
 	look.Cost = 0
 	same(t, "a look", charge(t, s, store.Charge{Windows: []store.Window{look, {Key: "none", Period: time.Hour, Most: 1}}}, true).Windows, []store.Used{{N: 14}, {}})
 }
@@ -183,7 +183,7 @@ func windowsAllOrNothing(t *testing.T, s store.Store) {
 	me := store.Holder{Owner: "me", Epoch: 1}
 	must(t, s.RenewLease(t.Context(), me, long))
 	full := store.Level{Key: "full", Window: time.Hour, Cost: time.Hour, Need: time.Hour}
-	both := store.Charge{Levels: []store.Level{full}, Windows: []store.Window{within("w", 1), within("v", 5)}, Holder: me, Counts: []store.Count{{Key: "c", Turns: 1, Seq: 1}}}
+	both := store.Charge{Levels: []store.Level{full}, Windows: []store.Window{quotaWindow("w", 1), quotaWindow("v", 5)}, Holder: me, Counts: []store.Count{{Key: "c", Turns: 1, Seq: 1}}}
 	charge(t, s, both, true)
 	same(t, "what a level has no room for", charge(t, s, both, false).Windows[1].N, 1)
 	r := charge(t, s, store.Charge{Levels: []store.Level{minute("m")}, Windows: both.Windows, Holder: me, Counts: []store.Count{{Key: "c", Turns: 2, Seq: 2}}}, false)
@@ -191,7 +191,7 @@ func windowsAllOrNothing(t *testing.T, s store.Store) {
 	r = charge(t, s, store.Charge{Levels: []store.Level{{Key: "m", Window: time.Minute}}, Holder: store.Holder{Owner: "other"}, Counts: []store.Count{{Key: "c"}}}, true)
 	same(t, "level of what was not charged", r.Levels[0], 0)
 	same(t, "count of what was not charged", r.Counts[0], store.Running{Turns: 1})
-	owed := within("w", 1)
+	owed := quotaWindow("w", 1)
 	owed.Cost = 3
 	same(t, "owed", charge(t, s, store.Charge{Windows: []store.Window{owed}, Owed: true}, true).Windows[0].N, 4)
 }

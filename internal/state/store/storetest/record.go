@@ -47,7 +47,7 @@ func valueByVersion(t *testing.T, s store.Store) {
 // Of several that create one value exactly one succeeds.
 func valueClaimedOnce(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	same(t, "claims", all(12, func(i int) error {
+	same(t, "claims", countSucceeded(12, func(i int) error {
 		_, err := s.PutValue(ctx, "k", store.Value{Data: fmt.Append(nil, i)}, long)
 		return err
 	}), 1)
@@ -63,10 +63,10 @@ func valueExpires(t *testing.T, s store.Store) {
 	must(t, err)
 	must(t, s.KeepValue(ctx, "k", 0))
 	must(t, s.KeepValue(ctx, "k", short))
-	gone(t, "the value", look)
+	awaitGone(t, "the value", look)
 	_, err = s.PutValue(ctx, "k", store.Value{}, short)
 	must(t, err)
-	gone(t, "the value", look)
+	awaitGone(t, "the value", look)
 }
 
 // texts returns a list.
@@ -270,10 +270,10 @@ func sides(t *testing.T, s store.Store) {
 	same(t, "entries", numbers(log), []int{1})
 	holds("alone", "one", "two", "three")
 
-	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", at(9, with(task("u", "c"), store.Side{Drop: true})), long))
-	must(t, s.UpdateTask(ctx, "a", at(1, with(task("u", "c"), store.Side{Drop: true, Item: []byte("new")})), long))
+	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", atVersion(9, with(task("u", "c"), store.Side{Drop: true})), long))
+	must(t, s.UpdateTask(ctx, "a", atVersion(1, with(task("u", "c"), store.Side{Drop: true, Item: []byte("new")})), long))
 	holds("begun again", "new")
-	closing := store.Closing{Task: at(1, with(task("u", "c"), store.Side{Item: []byte("no")})), TTL: long}
+	closing := store.Closing{Task: atVersion(1, with(task("u", "c"), store.Side{Item: []byte("no")})), TTL: long}
 	want(t, store.ErrConflict, s.CloseTask(ctx, "a", closing))
 	closing.Version, closing.LogOf, closing.Log = 2, "x", store.Append{Entry: store.Entry{N: 9, Data: []byte("e")}, At: 7, TTL: long}
 	closing.Side.Item = []byte("no")
@@ -281,6 +281,6 @@ func sides(t *testing.T, s store.Store) {
 	closing.Log.At, closing.Side.Item = 1, []byte("claim")
 	must(t, s.CloseTask(ctx, "a", closing))
 	holds("claimed", "new", "claim")
-	must(t, s.UpdateTask(ctx, "a", at(3, with(store.Task{Doc: []byte("{}")}, store.Side{Drop: true})), long))
+	must(t, s.UpdateTask(ctx, "a", atVersion(3, with(store.Task{Doc: []byte("{}")}, store.Side{Drop: true})), long))
 	holds("dropped")
 }

@@ -123,14 +123,14 @@ func same[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// gone waits until something is not there any more.
-func gone(t *testing.T, what string, look func() error) {
+// awaitGone waits until something is not there any more.
+func awaitGone(t *testing.T, what string, look func() error) {
 	t.Helper()
 	testnet.Eventually(t, what+" is gone", func() bool { return errors.Is(look(), store.ErrNotFound) })
 }
 
-// all runs f in n goroutines and returns how many of them succeeded.
-func all(n int, f func(i int) error) int64 {
+// countSucceeded runs f in n goroutines and returns how many of them succeeded.
+func countSucceeded(n int, f func(i int) error) int64 {
 	var wg sync.WaitGroup
 	var succeeded atomic.Int64
 	for i := range n {
@@ -238,7 +238,7 @@ func counters(t *testing.T, s store.Store) {
 	n, err := s.Counter(ctx, "c")
 	must(t, err)
 	same(t, "at first", n, 0)
-	same(t, "raised", all(20, func(int) error { _, err := s.AddCounter(ctx, "c", 2, long); return err }), 20)
+	same(t, "raised", countSucceeded(20, func(int) error { _, err := s.AddCounter(ctx, "c", 2, long); return err }), 20)
 	n, err = s.Counter(ctx, "c")
 	must(t, err)
 	same(t, "sum", n, 40)

@@ -41,7 +41,7 @@ func taskCreated(t *testing.T, s store.Store) {
 	must(t, err)
 	first.Version = 1
 	same(t, "task", got, first)
-	same(t, "created", all(8, func(int) error { return s.CreateTask(ctx, "b", first, long) }), 1)
+	same(t, "created", countSucceeded(8, func(int) error { return s.CreateTask(ctx, "b", first, long) }), 1)
 }
 
 // An update counts only for the version that was read, and adds 1 to it; for another version it is
@@ -61,7 +61,7 @@ func taskByVersion(t *testing.T, s store.Store) {
 	must(t, err)
 	changed.Version = 2
 	same(t, "task", got, changed)
-	same(t, "changes of one version", all(8, func(int) error { return s.UpdateTask(ctx, "a", got, long) }), 1)
+	same(t, "changes of one version", countSucceeded(8, func(int) error { return s.UpdateTask(ctx, "a", got, long) }), 1)
 }
 
 // An update cannot give a task to another tenant, user or conversation, change when it was
@@ -81,11 +81,11 @@ func taskExpires(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	look := func() error { _, err := s.Task(ctx, "a"); return err }
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), short))
-	gone(t, "the task", look)
+	awaitGone(t, "the task", look)
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
 	must(t, s.UpdateTask(ctx, "a", store.Task{Doc: []byte("{}"), Meta: store.Meta{Version: 1}}, 0)) // for ever
 	must(t, s.UpdateTask(ctx, "a", store.Task{Doc: []byte("{}"), Meta: store.Meta{Version: 2}}, short))
-	gone(t, "the task", look)
+	awaitGone(t, "the task", look)
 	want(t, store.ErrNotFound, s.UpdateTask(ctx, "a", store.Task{Meta: store.Meta{Version: 3}}, long))
 	page, err := s.Tasks(ctx, store.Query{User: "u", Limit: 9})
 	must(t, err)
@@ -109,7 +109,7 @@ func taskCancelled(t *testing.T, s store.Store) {
 	expect.Version, expect.Cancel = 1, true
 	same(t, "task", got, expect)
 	<-w.C
-	must(t, s.UpdateTask(ctx, "a", at(1, task("u", "c")), long)) // its owner does not undo it
+	must(t, s.UpdateTask(ctx, "a", atVersion(1, task("u", "c")), long)) // its owner does not undo it
 	got, err = s.Task(ctx, "a")
 	must(t, err)
 	same(t, "still asked for", got.Cancel, true)
@@ -167,7 +167,7 @@ func tasksListed(t *testing.T, s store.Store) {
 		same(t, fmt.Sprintf("%+v", tt.q), page.IDs, tt.want)
 		same(t, "next", page.Next, "")
 	}
-	must(t, s.UpdateTask(ctx, "1", at(1, task("u", "c")), long)) // is working now
+	must(t, s.UpdateTask(ctx, "1", atVersion(1, task("u", "c")), long)) // is working now
 	page, err := s.Tasks(ctx, store.Query{User: "u", Conversation: "c", State: "working", Limit: 10})
 	must(t, err)
 	same(t, "after a change", page.IDs, []string{"3", "1"})
@@ -290,7 +290,7 @@ func orphans(t *testing.T, s store.Store) {
 	lost(2, 2)
 	must(t, s.UpdateTask(ctx, "a", store.Task{Meta: store.Meta{Version: 1}}, long)) // ended
 	same(t, "left", len(lost(9, 2)), 2)
-	accepted := at(1, task("u", "c"))
+	accepted := atVersion(1, task("u", "c"))
 	accepted.Holder = restarted
 	must(t, s.UpdateTask(ctx, "b", accepted, long))
 	same(t, "left", lost(9, 1), []string{"c"})
@@ -313,7 +313,7 @@ func closedOnce(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, s.CloseTask(ctx, "a", closing()))
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
 	must(t, s.AppendLog(ctx, "turn_1", store.Append{Entry: store.Entry{N: 1, Data: []byte("one")}, TTL: long}))
-	same(t, "closed", all(8, func(int) error { return s.CloseTask(ctx, "a", closing()) }), 1)
+	same(t, "closed", countSucceeded(8, func(int) error { return s.CloseTask(ctx, "a", closing()) }), 1)
 	got, err := s.Task(ctx, "a")
 	must(t, err)
 	same(t, "task", got, store.Task{Doc: []byte(`{"closed":true}`), Meta: store.Meta{Version: 2, User: "u", Conversation: "c", State: "failed", Turn: "turn_1", Created: began()}})
@@ -325,7 +325,7 @@ func closedOnce(t *testing.T, s store.Store) {
 	same(t, "orphans", len(ids), 0)
 	// The owner comes back.
 	want(t, store.ErrConflict, s.AppendLog(ctx, "turn_1", store.Append{Entry: store.Entry{N: 2}, At: 1, TTL: long}))
-	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", at(1, task("u", "c")), long))
+	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", atVersion(1, task("u", "c")), long))
 }
 
 // A task whose holder has a lease cannot be closed by others.
@@ -355,8 +355,8 @@ func closeNeedsTheEnd(t *testing.T, s store.Store) {
 	must(t, s.CloseTask(ctx, "a", without))
 }
 
-// at returns a task whose version was read.
-func at(version int64, t store.Task) store.Task {
+// atVersion returns a task whose version was read.
+func atVersion(version int64, t store.Task) store.Task {
 	t.Version = version
 	return t
 }

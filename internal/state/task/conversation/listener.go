@@ -22,12 +22,12 @@ type listener struct {
 // Emit implements stream.Sink.
 func (l *listener) Emit(ev stream.Event) error {
 	l.Add(ev)
-	return l.note(l.Sink.Emit(ev))
+	return l.recordError(l.Sink.Emit(ev))
 }
 
-// leaves says that a turn is one with which another process, or this one later, continues:
+// continuesLater says that a turn is one with which another process, or this one later, continues:
 // whichever ends it remembers it.
-func leaves(req *chat.Request, err error) bool {
+func continuesLater(req *chat.Request, err error) bool {
 	if s := req.Facts.Saving; s != nil && s.IsHandedOver() {
 		return true
 	}
@@ -46,37 +46,37 @@ func isWorkflow(req *chat.Request) bool {
 }
 
 // Flush implements stream.Sink.
-func (l *listener) Flush() error { return l.note(l.Sink.Flush()) }
+func (l *listener) Flush() error { return l.recordError(l.Sink.Flush()) }
 
-// note keeps the first error of the sink: it distinguishes a user who left from a turn that
+// recordError keeps the first error of the sink: it distinguishes a user who left from a turn that
 // failed.
-func (l *listener) note(err error) error {
+func (l *listener) recordError(err error) error {
 	if l.err == nil {
 		l.err = err
 	}
 	return err
 }
 
-// record returns what is remembered of a turn that ended so.
-func (l *listener) record(input string, result *stream.Result, err error) record {
-	r := record{Version: recordVersion, Input: clip(input, l.Max), Answer: clip(strings.TrimSpace(l.Text()), l.Max)}
+// recordOf returns what is remembered of a turn that ended so.
+func (l *listener) recordOf(input string, result *stream.Result, err error) record {
+	r := record{Version: recordVersion, Input: clipText(input, l.Max), Answer: clipText(strings.TrimSpace(l.Text()), l.Max)}
 	switch {
 	case err != nil || !result.Reason.Success():
-		r.Answer = l.marker(err)
+		r.Answer = l.answerMarker(err)
 		return r
 	case r.Answer == "":
 		r.Answer = "[No text.]"
 	}
 	if c := result.Checks; c != nil && c.Markdown != "" { // the events have reported the form of a channel
-		r.Answer = clip(strings.TrimSpace(c.Markdown), l.Max)
+		r.Answer = clipText(strings.TrimSpace(c.Markdown), l.Max)
 	}
 	r.Steps = stepsOf(result.TurnMessages)
 	return r
 }
 
-// marker stands for an answer that does not exist. What was called may have taken effect.
-func (l *listener) marker(err error) string {
-	marker := "[No complete answer: " + l.reason(err) + "."
+// answerMarker stands for an answer that does not exist. What was called may have taken effect.
+func (l *listener) answerMarker(err error) string {
+	marker := "[No complete answer: " + l.failureReason(err) + "."
 	var tools []string
 	for _, c := range l.Calls {
 		if len(tools) < maxNames && !slices.Contains(tools, c.Tool) {
@@ -89,7 +89,7 @@ func (l *listener) marker(err error) string {
 	return marker + "]"
 }
 
-func (l *listener) reason(err error) string {
+func (l *listener) failureReason(err error) string {
 	switch f := fault.From(err); {
 	case l.err != nil || err == fault.ErrClientGone:
 		return "the user left"

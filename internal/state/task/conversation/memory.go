@@ -67,9 +67,9 @@ func (m *Memory) Forget(ctx context.Context, tenant, owner, conversation string)
 	return m.cfg.Store.DeleteList(ctx, store.MemoryKey(tenant, owner, conversation))
 }
 
-// load returns the newest turns, as far as they keep the bounds, as messages; and how many they
+// loadHistory returns the newest turns, as far as they keep the bounds, as messages; and how many they
 // are.
-func (m *Memory) load(ctx context.Context, key string) (history []chat.Message, n int, err error) {
+func (m *Memory) loadHistory(ctx context.Context, key string) (history []chat.Message, n int, err error) {
 	items, err := m.cfg.Store.List(ctx, key, 0, 0)
 	if err != nil || len(items) == 0 {
 		return nil, 0, err
@@ -83,40 +83,40 @@ func (m *Memory) load(ctx context.Context, key string) (history []chat.Message, 
 	if n := len(items) - len(turns); n > 0 {
 		zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Int("turns", n)).Msg("memory_damaged")
 	}
-	turns = m.within(turns)
+	turns = m.newestWithin(turns)
 	for i := range turns {
-		history = append(history, turns[i].messages()...)
+		history = append(history, turns[i].asMessages()...)
 	}
 	return history, len(turns), nil
 }
 
-// within returns the newest turns that keep the bounds: whole turns leave first, in blocks
+// newestWithin returns the newest turns that keep the bounds: whole turns leave first, in blocks
 // (chat.Bounds.First). Those that had left when the newest turn began have left for good, as the
 // store does not keep all from the first on. Of the last one, if it is too long by itself, calls
 // leave with their results, then its texts are cut.
-func (m *Memory) within(turns []record) []record {
-	if n := len(turns); n > 0 && turns[n-1].Shown > 0 {
-		turns = turns[max(0, n-turns[n-1].Shown):]
+func (m *Memory) newestWithin(turns []record) []record {
+	if n := len(turns); n > 0 && turns[n-1].ShownTurns > 0 {
+		turns = turns[max(0, n-turns[n-1].ShownTurns):]
 	}
 	if len(turns) == 0 {
 		return nil
 	}
 	sizes := make([][2]int, len(turns))
 	for i := range turns {
-		sizes[i][0], sizes[i][1] = turns[i].size()
+		sizes[i][0], sizes[i][1] = turns[i].countSize()
 	}
 	first := chat.Bounds{Messages: m.cfg.MaxMessages, Length: m.cfg.MaxTokens}.First(len(turns), func(i int) (int, int) { return sizes[i][0], sizes[i][1] })
 	turns = turns[first:]
 	if len(turns) == 1 {
-		turns = []record{m.fit(turns[0])}
+		turns = []record{m.fitTurn(turns[0])}
 	}
 	return turns
 }
 
-// fit makes one turn keep the bounds.
-func (m *Memory) fit(r record) record {
+// fitTurn makes one turn keep the bounds.
+func (m *Memory) fitTurn(r record) record {
 	for {
-		messages, tokens := r.size()
+		messages, tokens := r.countSize()
 		switch {
 		case messages <= m.cfg.MaxMessages && tokens <= m.cfg.MaxTokens:
 			return r
@@ -124,14 +124,14 @@ func (m *Memory) fit(r record) record {
 			r.Steps = r.Steps[1:]
 		default: // each of the two texts gets what the other leaves, and half in any case
 			room := m.cfg.MaxTokens * tokenBytes
-			r.Input, r.Answer = clip(r.Input, max(room/2, room-len(r.Answer))), clip(r.Answer, max(room/2, room-len(r.Input)))
+			r.Input, r.Answer = clipText(r.Input, max(room/2, room-len(r.Answer))), clipText(r.Answer, max(room/2, room-len(r.Input)))
 			return r
 		}
 	}
 }
 
-// append adds a turn.
-func (m *Memory) append(ctx context.Context, key string, r *record) error {
+// appendTurn adds a turn.
+func (m *Memory) appendTurn(ctx context.Context, key string, r *record) error {
 	// One more than a turn can be shown: so many exceed the bound, and leave in a block.
 	bounds := store.Bounds{Items: m.cfg.MaxMessages/2 + 1, Bytes: maxBytes + m.cfg.MaxTokens*4*tokenBytes}
 	data := r.encode()
@@ -159,9 +159,9 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	}
 	m := r.memory
 	key := store.MemoryKey(req.Principal.Tenant, req.Owner(), req.ConversationID)
-	history, turns, err := m.load(ctx, key)
+	history, turns, err := m.loadHistory(ctx, key)
 	if err != nil {
-		if err := report(ctx, sink, "The conversation's memory could not be read", err); err != nil {
+		if err := reportFailure(ctx, sink, "The conversation's memory could not be read", err); err != nil {
 			return stream.Result{}, err
 		}
 	}
@@ -173,14 +173,14 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		said.Add(ev)
 	}
 	result, err := r.next.Run(ctx, &own, said)
-	if leaves(req, err) {
+	if continuesLater(req, err) {
 		return result, err
 	}
-	turn := said.record(req.Input, &result, cause(ctx, err))
-	turn.At, turn.Shown = lineOf(&own, &result), turns+1
+	turn := said.recordOf(req.Input, &result, causeOf(ctx, err))
+	turn.At, turn.ShownTurns = lineOf(&own, &result), turns+1
 	result.TurnMessages = nil // it was for this
-	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && said.err == nil && ctx.Err() == nil {
-		if failed := report(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
+	if lost := m.appendTurn(context.WithoutCancel(ctx), key, &turn); lost != nil && said.err == nil && ctx.Err() == nil {
+		if failed := reportFailure(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
 			err = failed
 		}
 	}
@@ -200,16 +200,16 @@ func lineOf(req *chat.Request, result *stream.Result) string {
 	return req.Line
 }
 
-// cause returns why a turn failed: what broke when it ended, broke because of its end.
-func cause(ctx context.Context, err error) error {
+// causeOf returns why a turn failed: what broke when it ended, broke because of its end.
+func causeOf(ctx context.Context, err error) error {
 	if end := fault.Cause(ctx); err != nil && end != nil {
 		return end
 	}
 	return err
 }
 
-// report emits that a store failed. The turn continues.
-func report(ctx context.Context, sink stream.Sink, message string, err error) error {
+// reportFailure emits that a store failed. The turn continues.
+func reportFailure(ctx context.Context, sink stream.Sink, message string, err error) error {
 	if ctx.Err() != nil {
 		return nil // the turn ends, and says why
 	}

@@ -17,12 +17,12 @@ const recordVersion = 1
 type record struct {
 	Version int    `json:"v"`
 	At      string `json:"at,omitempty"` // the line of its time, as models were shown it
-	// Shown counts the turns that were shown to this one, and itself: older ones have left. 0:
+	// ShownTurns counts the turns that were shown to this one, and itself: older ones have left. 0:
 	// an older version has written it.
-	Shown  int    `json:"shown,omitempty"`
-	Input  string `json:"input"`
-	Answer string `json:"answer"`
-	Steps  []step `json:"steps,omitempty"`
+	ShownTurns int    `json:"shown,omitempty"`
+	Input      string `json:"input"`
+	Answer     string `json:"answer"`
+	Steps      []step `json:"steps,omitempty"`
 }
 
 // step is a model's message with calls, and their results: no call is without one.
@@ -38,7 +38,7 @@ type call struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 	Signature string `json:"signature,omitempty"`
-	Kept      string `json:"kept,omitempty"`
+	Extra     string `json:"kept,omitempty"`
 	Result    string `json:"result"`
 	Failed    bool   `json:"failed,omitempty"`
 }
@@ -74,8 +74,8 @@ func stepOf(said, results *chat.Message) (step, bool) {
 		r := results.Parts[n].Result
 		n++
 		s.Calls = append(s.Calls, call{
-			ID: p.Call.ID, Name: p.Call.Name, Arguments: string(p.Call.Arguments), Signature: p.Signature, Kept: p.Kept,
-			Result: clip(r.Text, maxResult), Failed: r.IsError,
+			ID: p.Call.ID, Name: p.Call.Name, Arguments: string(p.Call.Arguments), Signature: p.Signature, Extra: p.Kept,
+			Result: clipText(r.Text, maxResult), Failed: r.IsError,
 		})
 	}
 	for i := range s.Calls {
@@ -86,8 +86,8 @@ func stepOf(said, results *chat.Message) (step, bool) {
 	return s, len(s.Calls) > 0
 }
 
-// clip returns at most limit bytes of a text, the mark of a cut included.
-func clip(text string, limit int) string {
+// clipText returns at most limit bytes of a text, the mark of a cut included.
+func clipText(text string, limit int) string {
 	const mark = " […]"
 	if len(text) <= limit {
 		return text
@@ -96,16 +96,16 @@ func clip(text string, limit int) string {
 	return head + mark
 }
 
-// messages returns a turn as later ones are shown it.
-func (r *record) messages() []chat.Message {
-	all := []chat.Message{text(chat.RoleUser, r.Input)}
+// asMessages returns a turn as later ones are shown it.
+func (r *record) asMessages() []chat.Message {
+	all := []chat.Message{textMessage(chat.RoleUser, r.Input)}
 	all[0].At = r.At
 	answer := r.Answer
 	var lines string
 	for _, s := range r.Steps {
 		if s.Origin == "" {
 			for i := range s.Calls {
-				lines += chat.CallLine(s.Calls[i].asked(), s.Calls[i].result()) + "\n"
+				lines += chat.CallLine(s.Calls[i].toolCall(), s.Calls[i].toolResult()) + "\n"
 			}
 			continue
 		}
@@ -113,34 +113,34 @@ func (r *record) messages() []chat.Message {
 		results := chat.Message{Role: chat.RoleUser}
 		for i := range s.Calls {
 			c := &s.Calls[i]
-			said.Parts = append(said.Parts, chat.Part{Call: c.asked(), Signature: c.Signature, Kept: c.Kept})
-			results.Parts = append(results.Parts, chat.Part{Result: c.result()})
+			said.Parts = append(said.Parts, chat.Part{Call: c.toolCall(), Signature: c.Signature, Kept: c.Extra})
+			results.Parts = append(results.Parts, chat.Part{Result: c.toolResult()})
 		}
 		all = append(all, said, results)
 	}
 	if lines != "" {
 		answer = lines + "\n" + answer
 	}
-	return append(all, text(chat.RoleModel, answer))
+	return append(all, textMessage(chat.RoleModel, answer))
 }
 
-// asked is the call as a model made it.
-func (c *call) asked() *tool.Call {
+// toolCall is the call as a model made it.
+func (c *call) toolCall() *tool.Call {
 	return &tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
 }
 
-// result is what came of the call.
-func (c *call) result() *tool.Result {
+// toolResult is what came of the call.
+func (c *call) toolResult() *tool.Result {
 	return &tool.Result{ID: c.ID, Name: c.Name, Text: c.Result, IsError: c.Failed}
 }
 
-// text is a message of one text.
-func text(role chat.Role, s string) chat.Message {
+// textMessage is a message of one text.
+func textMessage(role chat.Role, s string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: s}}}
 }
 
-// size returns how many messages a turn is, and how many tokens about.
-func (r *record) size() (messages, tokens int) {
+// countSize returns how many messages a turn is, and how many tokens about.
+func (r *record) countSize() (messages, tokens int) {
 	messages, tokens = 2, tokensOf(r.Input)+tokensOf(r.Answer)
 	for _, s := range r.Steps {
 		messages += 2

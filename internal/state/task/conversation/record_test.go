@@ -10,8 +10,8 @@ import (
 // Turns are read as encoding/json, which writes them, reads them: also what is odd about them.
 func TestRecordsAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	written := record{Version: 1, At: "a line", Shown: 3, Input: "<é & \u2028 \U0001f600>", Answer: "b", Steps: []step{
-		{Origin: "o", Maker: "m", Calls: []call{{ID: "i", Name: "n", Arguments: `{"a":1}`, Signature: "s", Kept: "k", Result: "\x00", Failed: true}}},
+	written := record{Version: 1, At: "a line", ShownTurns: 3, Input: "<é & \u2028 \U0001f600>", Answer: "b", Steps: []step{
+		{Origin: "o", Maker: "m", Calls: []call{{ID: "i", Name: "n", Arguments: `{"a":1}`, Signature: "s", Extra: "k", Result: "\x00", Failed: true}}},
 	}}
 	for text, good := range map[string]bool{
 		string(written.encode()):                                                              true,

@@ -24,17 +24,17 @@ type modelCalls struct {
 
 // modelCall is one of them. The mutex of modelCalls guards it.
 type modelCall struct {
-	who     stream.Attribution
-	purpose string // of a question of the gateway's own; empty: an agent works
-	model   string
-	began   time.Duration
-	elapsed time.Duration // once it is over
-	over    bool
-	failed  bool
-	usage   Usage
-	first   time.Duration // since it began; 0: nothing has come
-	finish  string
-	step    int // of the part that shows it; -1: none yet
+	speaker  stream.Attribution
+	purpose  string // of a question of the gateway's own; empty: an agent works
+	model    string
+	began    time.Duration
+	elapsed  time.Duration // once it is over
+	hasEnded bool
+	failed   bool
+	usage    Usage
+	first    time.Duration // since it began; 0: nothing has come
+	finish   string
+	step     int // of the part that shows it; -1: none yet
 }
 
 // Context returns a context in which the calls of models are noted for the trace. began is
@@ -46,9 +46,9 @@ func (r *Recorder) Context(ctx context.Context, began time.Time) context.Context
 	return trace.Within(ctx, func(below trace.Recorder) trace.Recorder { return &noter{below: below, calls: &r.models} })
 }
 
-// speaks returns when the model was asked that now speaks for who, and notes that step shows
+// claimCall returns when the model was asked that now speaks for who, and notes that step shows
 // it. Without such a call it returns at.
-func (m *modelCalls) speaks(who *stream.Attribution, step int, at time.Duration) time.Duration {
+func (m *modelCalls) claimCall(who *stream.Attribution, step int, at time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range m.list {
@@ -63,10 +63,10 @@ func (m *modelCalls) speaks(who *stream.Attribution, step int, at time.Duration)
 // speaksFor says whether the call is of who: sessions have unique ids, others a name within
 // their node.
 func (c *modelCall) speaksFor(who *stream.Attribution) bool {
-	if c.who.SessionID != "" || who.SessionID != "" {
-		return c.who.SessionID == who.SessionID
+	if c.speaker.SessionID != "" || who.SessionID != "" {
+		return c.speaker.SessionID == who.SessionID
 	}
-	return c.who.AgentID == who.AgentID && c.who.NodeID == who.NodeID
+	return c.speaker.AgentID == who.AgentID && c.speaker.NodeID == who.NodeID
 }
 
 // addModelCalls gives the steps of a turn that is over what is known of their models, and
@@ -78,13 +78,13 @@ func (r *Recorder) addModelCalls() {
 		if c.step < 0 && !r.addStep(c) {
 			return
 		}
-		c.describe(&r.part.Steps[c.step])
+		c.fillStep(&r.part.Steps[c.step])
 	}
 	slices.SortStableFunc(r.part.Steps[1:], func(a, b Step) int { return strings.Compare(a.Timestamp, b.Timestamp) }) // the turn stays first
 }
 
-// describe fills in what a step has of the call.
-func (c *modelCall) describe(s *Step) {
+// fillStep fills in what a step has of the call.
+func (c *modelCall) fillStep(s *Step) {
 	s.Model = c.model
 	if c.usage != (Usage{}) {
 		usage := c.usage
@@ -98,7 +98,7 @@ func (c *modelCall) describe(s *Step) {
 	if c.failed {
 		s.Status = Warning
 	}
-	if c.over {
+	if c.hasEnded {
 		ms := c.elapsed.Milliseconds()
 		s.Millis = &ms
 	}
@@ -106,17 +106,17 @@ func (c *modelCall) describe(s *Step) {
 
 // addStep gives a call a step of its own. ok is false if there is no room for one.
 func (r *Recorder) addStep(c *modelCall) (ok bool) {
-	i := r.begin(Step{Name: cmp.Or(c.purpose, Speak), ParentID: r.above(c), Agent: c.who.AgentID, NodeID: c.who.NodeID, SessionID: c.who.SessionID}, "", c.began)
+	i := r.beginStep(Step{Name: cmp.Or(c.purpose, Speak), ParentID: r.stepAbove(c), Agent: c.speaker.AgentID, NodeID: c.speaker.NodeID, SessionID: c.speaker.SessionID}, "", c.began)
 	if i < 0 {
 		return false
 	}
 	c.step = r.open[i].step
-	r.end(i, max(c.elapsed, 0))
+	r.endStep(i, max(c.elapsed, 0))
 	return true
 }
 
-// above returns the step that a call is a part of, which nobody learned of.
-func (r *Recorder) above(c *modelCall) string {
+// stepAbove returns the step that a call is a part of, which nobody learned of.
+func (r *Recorder) stepAbove(c *modelCall) string {
 	if c.purpose == stepRouter {
 		for _, s := range r.part.Steps {
 			if s.Name == stepRoute {
@@ -124,7 +124,7 @@ func (r *Recorder) above(c *modelCall) string {
 			}
 		}
 	}
-	return cmp.Or(r.parent(c.who), r.part.Steps[0].ID)
+	return cmp.Or(r.parentStep(c.speaker), r.part.Steps[0].ID)
 }
 
 // For returns a context in which models are asked for a purpose of the gateway's own, which
@@ -132,7 +132,7 @@ func (r *Recorder) above(c *modelCall) string {
 func For(ctx context.Context, purpose string) context.Context {
 	return trace.Within(ctx, func(at trace.Recorder) trace.Recorder {
 		if n, ok := at.(*noter); ok {
-			return &noter{below: n.below, calls: n.calls, who: n.who, purpose: purpose}
+			return &noter{below: n.below, calls: n.calls, speaker: n.speaker, purpose: purpose}
 		}
 		return at
 	})
@@ -143,7 +143,7 @@ func For(ctx context.Context, purpose string) context.Context {
 type noter struct {
 	below   trace.Recorder // nil: there is none
 	calls   *modelCalls
-	who     stream.Attribution
+	speaker stream.Attribution
 	purpose string
 	call    *modelCall // of the span of a model call
 }
@@ -158,27 +158,27 @@ const (
 
 // Begin implements trace.Recorder.
 func (n *noter) Begin(kind trace.Kind, operation, subject string) trace.Recorder {
-	next := &noter{calls: n.calls, who: n.who, purpose: n.purpose}
+	next := &noter{calls: n.calls, speaker: n.speaker, purpose: n.purpose}
 	if n.below != nil {
 		next.below = n.below.Begin(kind, operation, subject)
 	}
 	switch operation {
 	case trace.InvokeAgent:
-		next.who.AgentID = subject
+		next.speaker.AgentID = subject
 	case spanNode:
-		next.who.NodeID = subject
+		next.speaker.NodeID = subject
 	case spanRoute:
 		next.purpose = stepRouter
 	case trace.Chat:
-		next.call = n.calls.add(n.who, n.purpose, subject)
+		next.call = n.calls.addCall(n.speaker, n.purpose, subject)
 	}
 	return next
 }
 
-func (m *modelCalls) add(who stream.Attribution, purpose, model string) *modelCall {
+func (m *modelCalls) addCall(who stream.Attribution, purpose, model string) *modelCall {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &modelCall{who: who, purpose: purpose, model: model, began: time.Since(m.began), step: -1}
+	c := &modelCall{speaker: who, purpose: purpose, model: model, began: time.Since(m.began), step: -1}
 	if len(m.list) < maxSteps {
 		m.list = append(m.list, c)
 	}
@@ -188,7 +188,7 @@ func (m *modelCalls) add(who stream.Attribution, purpose, model string) *modelCa
 // String implements trace.Recorder.
 func (n *noter) String(key, value string) {
 	if key == SpanSession {
-		n.who.SessionID = value // before anything begins below it
+		n.speaker.SessionID = value // before anything begins below it
 	}
 	if n.below != nil {
 		n.below.String(key, value)
@@ -255,7 +255,7 @@ func (n *noter) Link(name string) {
 func (n *noter) End(failure string) {
 	if n.call != nil {
 		n.calls.mu.Lock()
-		n.call.over, n.call.failed = true, failure != ""
+		n.call.hasEnded, n.call.failed = true, failure != ""
 		n.call.elapsed = time.Since(n.calls.began) - n.call.began
 		n.calls.mu.Unlock()
 	}

@@ -140,8 +140,8 @@ type Part struct {
 	Updated  string             `json:"updated_at"`
 }
 
-// began returns when the turn began.
-func (p *Part) began() string {
+// beginTime returns when the turn began.
+func (p *Part) beginTime() string {
 	if len(p.Steps) == 0 {
 		return p.Updated
 	}
@@ -164,7 +164,7 @@ func Read(text []byte) (*Part, error) {
 // that is there twice the first counts.
 func Join(task string, parts []*Part) *Trace {
 	t := &Trace{TaskID: task, Steps: []Step{}, Sessions: map[string]Session{}}
-	slices.SortStableFunc(parts, func(a, b *Part) int { return strings.Compare(a.began(), b.began()) })
+	slices.SortStableFunc(parts, func(a, b *Part) int { return strings.Compare(a.beginTime(), b.beginTime()) })
 	seen := map[string]bool{}
 	for _, p := range parts {
 		if seen[p.Turn] {

@@ -34,27 +34,27 @@ type Recorder struct {
 
 // open is a step that has not ended.
 type open struct {
-	step  int // index in the part
-	key   string
-	who   stream.Attribution // of a lane, which has no key
-	lane  bool
-	began time.Duration
-	text  text
-	busy  int  // calls of it that are under way
-	asked bool // it has asked for calls
+	step     int // index in the part
+	key      string
+	speaker  stream.Attribution // of a lane, which has no key
+	lane     bool
+	began    time.Duration
+	text     text
+	busy     int  // calls of it that are under way
+	hasCalls bool // it has asked for calls
 }
 
 // place is where a call stands.
 type place struct {
 	id         string
 	step, call int
-	who        stream.Attribution
+	speaker    stream.Attribution
 }
 
 // New returns the Recorder of a turn.
 func New(spec Spec, turn string, began time.Time) *Recorder {
 	r := &Recorder{spec: spec, began: began, part: Part{Turn: turn, Steps: make([]Step, 0, usualSteps)}, open: make([]open, 0, usualSteps)}
-	r.begin(Step{Name: Turn}, "", 0)
+	r.beginStep(Step{Name: Turn}, "", 0)
 	return r
 }
 
@@ -67,37 +67,37 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	switch ev := ev.(type) {
 	case *stream.Delta:
 		r.size += len(ev.Text)
-		r.say(&ev.Attribution, ev.Text, at)
+		r.addText(&ev.Attribution, ev.Text, at)
 	case *stream.Reset:
-		r.reset(ev)
+		r.retractText(ev)
 	case *stream.InnerDelta:
 		r.sayInner(ev, at)
 	case *stream.Thinking:
-		r.speak(&ev.Attribution, at)
+		r.speechStep(&ev.Attribution, at)
 	case *stream.ToolStarted:
-		r.started(&ev.Call, at)
+		r.startCall(&ev.Call, at)
 	case stream.ToolEnd:
-		r.ended(ev)
+		r.endCall(ev)
 	case *stream.Route:
-		r.route(ev, at)
+		r.recordRoute(ev, at)
 	case *stream.AgentRun:
-		r.agent(ev, at)
+		r.recordAgent(ev, at)
 	case *stream.NodeRun:
-		r.node(ev, at)
+		r.recordNode(ev, at)
 	case *stream.ModelChanged:
-		r.note(Step{Name: stepModel, Status: Warning, Message: ev.Previous + ": " + ev.Reason + "; now " + ev.Key, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
+		r.addInstant(Step{Name: stepModel, Status: Warning, Message: ev.Previous + ": " + ev.Reason + "; now " + ev.Key, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
 	case *stream.Approval:
-		r.approval(ev, at)
+		r.recordApproval(ev, at)
 	case *stream.Error:
-		r.failure(ev, at)
+		r.recordFailure(ev, at)
 	case *stream.Done:
-		r.done(ev)
+		r.recordDone(ev)
 	}
 }
 
-// say adds to what somebody says.
-func (r *Recorder) say(a *stream.Attribution, text string, at time.Duration) {
-	if i := r.speak(a, at); i >= 0 {
+// addText adds to what somebody says.
+func (r *Recorder) addText(a *stream.Attribution, text string, at time.Duration) {
+	if i := r.speechStep(a, at); i >= 0 {
 		r.open[i].text.add(text)
 	}
 }
@@ -105,24 +105,24 @@ func (r *Recorder) say(a *stream.Attribution, text string, at time.Duration) {
 // sayInner adds to what an agent says. What a tool's node says is the result of its call.
 func (r *Recorder) sayInner(ev *stream.InnerDelta, at time.Duration) {
 	if ev.AgentID != "" {
-		r.say(&ev.Attribution, ev.Delta, at)
+		r.addText(&ev.Attribution, ev.Delta, at)
 	}
 }
 
-// reset takes back the end of what somebody says.
-func (r *Recorder) reset(ev *stream.Reset) {
+// retractText takes back the end of what somebody says.
+func (r *Recorder) retractText(ev *stream.Reset) {
 	back := r.size - len(ev.Accumulated)
 	r.size = len(ev.Accumulated)
-	if i := r.lane(&ev.Attribution); i >= 0 {
+	if i := r.findLane(&ev.Attribution); i >= 0 {
 		o := &r.open[i]
-		if o.text.cut(back); !o.text.begun() {
+		if o.text.cutEnd(back); !o.text.hasText() {
 			r.part.Steps[o.step].Message = "" // that of a part that was asked for before the end
 		}
 	}
 }
 
-// begin opens a step. It returns its place among the open ones, -1 if there is no room.
-func (r *Recorder) begin(s Step, key string, at time.Duration) int {
+// beginStep opens a step. It returns its place among the open ones, -1 if there is no room.
+func (r *Recorder) beginStep(s Step, key string, at time.Duration) int {
 	if len(r.part.Steps) == maxSteps {
 		return -1
 	}
@@ -137,20 +137,20 @@ func (r *Recorder) begin(s Step, key string, at time.Duration) int {
 	return len(r.open) - 1
 }
 
-// end closes an open step, which took so long.
-func (r *Recorder) end(i int, elapsed time.Duration) {
+// endStep closes an open step, which took so long.
+func (r *Recorder) endStep(i int, elapsed time.Duration) {
 	o := &r.open[i]
 	s := &r.part.Steps[o.step]
 	ms := elapsed.Milliseconds()
 	s.Millis = &ms
-	if o.text.begun() {
-		s.Message = r.shown(o.text.whole())
+	if o.text.hasText() {
+		s.Message = r.recordedText(o.text.contents())
 	}
 	r.open = append(r.open[:i], r.open[i+1:]...)
 }
 
-// find returns the open step of a key, or -1.
-func (r *Recorder) find(key string) int {
+// findStep returns the open step of a key, or -1.
+func (r *Recorder) findStep(key string) int {
 	for i := range r.open {
 		if r.open[i].key == key {
 			return i
@@ -159,45 +159,45 @@ func (r *Recorder) find(key string) int {
 	return -1
 }
 
-// note adds a step that takes no time.
-func (r *Recorder) note(s Step, at time.Duration) {
-	if i := r.begin(s, "note", at); i >= 0 {
-		r.end(i, 0)
+// addInstant adds a step that takes no time.
+func (r *Recorder) addInstant(s Step, at time.Duration) {
+	if i := r.beginStep(s, "note", at); i >= 0 {
+		r.endStep(i, 0)
 	}
 }
 
-// lane returns the open step in which somebody speaks, or -1. Steps of a lane follow each
+// findLane returns the open step in which somebody speaks, or -1. Steps of a lane follow each
 // other; lanes run at the same time. Every piece of an answer asks: it builds no key.
-func (r *Recorder) lane(a *stream.Attribution) int {
+func (r *Recorder) findLane(a *stream.Attribution) int {
 	for i := range r.open {
-		if r.open[i].lane && r.open[i].who == *a {
+		if r.open[i].lane && r.open[i].speaker == *a {
 			return i
 		}
 	}
 	return -1
 }
 
-// speak returns the step in which somebody speaks, and begins one behind calls that have
+// speechStep returns the step in which somebody speaks, and begins one behind calls that have
 // ended: it is the model's next one.
-func (r *Recorder) speak(a *stream.Attribution, at time.Duration) int {
-	i := r.lane(a)
-	if i >= 0 && r.open[i].asked && r.open[i].busy == 0 {
-		r.end(i, at-r.open[i].began)
+func (r *Recorder) speechStep(a *stream.Attribution, at time.Duration) int {
+	i := r.findLane(a)
+	if i >= 0 && r.open[i].hasCalls && r.open[i].busy == 0 {
+		r.endStep(i, at-r.open[i].began)
 		i = -1
 	}
 	if i < 0 {
-		at = r.models.speaks(a, len(r.part.Steps), at)
-		i = r.begin(Step{Name: Speak, ParentID: r.parent(*a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, "", at)
+		at = r.models.claimCall(a, len(r.part.Steps), at)
+		i = r.beginStep(Step{Name: Speak, ParentID: r.parentStep(*a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, "", at)
 		if i >= 0 {
-			r.open[i].who, r.open[i].lane = *a, true
+			r.open[i].speaker, r.open[i].lane = *a, true
 		}
-		r.session(*a, 1)
+		r.countMessages(*a, 1)
 	}
 	return i
 }
 
-// parent returns the step that what somebody says is a part of; empty: the turn.
-func (r *Recorder) parent(a stream.Attribution) string {
+// parentStep returns the step that what somebody says is a part of; empty: the turn.
+func (r *Recorder) parentStep(a stream.Attribution) string {
 	if a == (stream.Attribution{}) {
 		return ""
 	}
@@ -217,8 +217,8 @@ func (s *Step) isOf(a stream.Attribution) bool {
 	return s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID
 }
 
-// session counts the messages of a sub-agent.
-func (r *Recorder) session(a stream.Attribution, messages int) {
+// countMessages counts the messages of a sub-agent.
+func (r *Recorder) countMessages(a stream.Attribution, messages int) {
 	if a.SessionID == "" {
 		return
 	}
@@ -234,27 +234,27 @@ func (r *Recorder) session(a stream.Attribution, messages int) {
 	r.part.Sessions[a.SessionID] = s
 }
 
-func (r *Recorder) started(c *stream.Call, at time.Duration) {
-	i := r.speak(&c.Attribution, at)
+func (r *Recorder) startCall(c *stream.Call, at time.Duration) {
+	i := r.speechStep(&c.Attribution, at)
 	if i < 0 {
 		return
 	}
 	o := &r.open[i]
-	o.asked = true
+	o.hasCalls = true
 	o.busy++
 	s := &r.part.Steps[o.step]
-	s.Calls = append(s.Calls, Call{CallID: c.ID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Started: (at - o.began).Milliseconds(), Outcome: outcomeRunning})
-	r.calls = append(r.calls, place{c.ID, o.step, len(s.Calls) - 1, o.who})
+	s.Calls = append(s.Calls, Call{CallID: c.ID, Server: c.Server, Tool: c.Tool, Arguments: r.recordedArguments(c.Arguments), Started: (at - o.began).Milliseconds(), Outcome: outcomeRunning})
+	r.calls = append(r.calls, place{c.ID, o.step, len(s.Calls) - 1, o.speaker})
 }
 
-func (r *Recorder) ended(ev stream.ToolEnd) {
+func (r *Recorder) endCall(ev stream.ToolEnd) {
 	end := ev.End()
 	for i, p := range r.calls {
 		if p.id != end.Call.ID {
 			continue
 		}
 		r.calls = append(r.calls[:i], r.calls[i+1:]...)
-		if i := r.lane(&p.who); i >= 0 && r.open[i].step == p.step {
+		if i := r.findLane(&p.speaker); i >= 0 && r.open[i].step == p.step {
 			r.open[i].busy--
 		}
 		s := &r.part.Steps[p.step]
@@ -262,57 +262,57 @@ func (r *Recorder) ended(ev stream.ToolEnd) {
 		ms := end.Duration.Milliseconds()
 		call.Outcome, call.Millis = Outcome(end.Outcome), &ms
 		if done, ok := ev.(*stream.ToolCompleted); ok {
-			r.completed(done, s, call)
+			r.completeCall(done, s, call)
 		} else {
-			s.Status, call.Error = Warning, r.shown(end.Result, false)
+			s.Status, call.Error = Warning, r.recordedText(end.Result, false)
 		}
-		r.session(end.Call.Attribution, 1)
+		r.countMessages(end.Call.Attribution, 1)
 		return
 	}
 }
 
-// completed notes what a tool said that did its work.
-func (r *Recorder) completed(ev *stream.ToolCompleted, s *Step, call *Call) {
+// completeCall notes what a tool said that did its work.
+func (r *Recorder) completeCall(ev *stream.ToolCompleted, s *Step, call *Call) {
 	if ev.Cached {
 		call.Outcome = outcomeCached
 	}
 	if ev.Warning != "" {
-		s.Status, call.Error = Warning, r.shown(ev.Warning, false)
+		s.Status, call.Error = Warning, r.recordedText(ev.Warning, false)
 	}
-	if r.payloads() {
-		text, cut := r.bounded(ev.Result, false)
+	if r.recordsTexts() {
+		text, cut := r.boundText(ev.Result, false)
 		call.Result = &Result{text, cut || ev.Truncated}
 	}
 }
 
-func (r *Recorder) route(ev *stream.Route, at time.Duration) {
-	i := r.begin(Step{Name: stepRoute, Agent: ev.AgentID, Message: r.shown(ev.Reasoning, false)}, stepRoute, max(0, at-time.Duration(ev.Millis)*time.Millisecond))
+func (r *Recorder) recordRoute(ev *stream.Route, at time.Duration) {
+	i := r.beginStep(Step{Name: stepRoute, Agent: ev.AgentID, Message: r.recordedText(ev.Reasoning, false)}, stepRoute, max(0, at-time.Duration(ev.Millis)*time.Millisecond))
 	if i >= 0 {
-		r.end(i, time.Duration(ev.Millis)*time.Millisecond)
+		r.endStep(i, time.Duration(ev.Millis)*time.Millisecond)
 	}
 }
 
-func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
+func (r *Recorder) recordAgent(ev *stream.AgentRun, at time.Duration) {
 	key := Agent + " " + ev.AgentID + " " + ev.SessionID
 	if ev.Status == stream.AgentStarted || ev.Status == stream.AgentRetrying {
 		r.beginAgent(ev, key, at)
 		return
 	}
-	i := r.find(key)
+	i := r.findStep(key)
 	if i < 0 {
 		return
 	}
 	s := &r.part.Steps[r.open[i].step]
 	if ev.Status != stream.AgentCompleted {
-		s.Status, s.Message = Warning, cmp.Or(r.shown(ev.ErrorMessage, false), string(ev.ErrorType), string(ev.Status))
+		s.Status, s.Message = Warning, cmp.Or(r.recordedText(ev.ErrorMessage, false), string(ev.ErrorType), string(ev.Status))
 	}
 	if ev.Usage != nil {
 		s.Usage = &Usage{Input: ev.Usage.Input, Output: ev.Usage.Output, Thinking: ev.Usage.Thinking}
 	}
-	r.silence(func(s *Step) bool { return s.isBy(ev) }, at)
+	r.endSpeech(func(s *Step) bool { return s.isBy(ev) }, at)
 	r.endSession(ev)
-	i = r.find(key)
-	r.end(i, at-r.open[i].began)
+	i = r.findStep(key)
+	r.endStep(i, at-r.open[i].began)
 }
 
 // isBy says whether a step is of an agent that runs in no node.
@@ -335,17 +335,17 @@ func (r *Recorder) endSession(ev *stream.AgentRun) {
 
 // beginAgent begins the step of an agent, or the next one of an agent that tries again.
 func (r *Recorder) beginAgent(ev *stream.AgentRun, key string, at time.Duration) {
-	if i := r.find(key); i >= 0 {
+	if i := r.findStep(key); i >= 0 {
 		r.part.Steps[r.open[i].step].Status = Warning
-		r.end(i, at-r.open[i].began)
+		r.endStep(i, at-r.open[i].began)
 	}
-	r.session(stream.Attribution{AgentID: ev.AgentID, SessionID: ev.SessionID}, 0)
-	r.begin(Step{Name: Agent, ParentID: r.caller(ev.CallID), Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
+	r.countMessages(stream.Attribution{AgentID: ev.AgentID, SessionID: ev.SessionID}, 0)
+	r.beginStep(Step{Name: Agent, ParentID: r.callStep(ev.CallID), Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
 }
 
-// caller returns the step of a call that is under way; empty: there is none. The agent that
+// callStep returns the step of a call that is under way; empty: there is none. The agent that
 // is called works within it.
-func (r *Recorder) caller(id string) string {
+func (r *Recorder) callStep(id string) string {
 	for _, p := range r.calls {
 		if id != "" && p.id == id {
 			return r.part.Steps[p.step].ID
@@ -354,27 +354,27 @@ func (r *Recorder) caller(id string) string {
 	return ""
 }
 
-// silence ends what those say whose part is over. It may lie before their part among the open
+// endSpeech ends what those say whose part is over. It may lie before their part among the open
 // steps, if that was tried again: so their part is to be looked for afterwards.
-func (r *Recorder) silence(of func(*Step) bool, at time.Duration) {
+func (r *Recorder) endSpeech(of func(*Step) bool, at time.Duration) {
 	for i := len(r.open) - 1; i >= 0; i-- {
 		if s := &r.part.Steps[r.open[i].step]; s.Name == Speak && of(s) {
-			r.end(i, at-r.open[i].began)
+			r.endStep(i, at-r.open[i].began)
 		}
 	}
 }
 
-func (r *Recorder) node(ev *stream.NodeRun, at time.Duration) {
+func (r *Recorder) recordNode(ev *stream.NodeRun, at time.Duration) {
 	key := stepNode + " " + ev.NodeID + " " + strconv.Itoa(ev.Attempt)
 	switch ev.Status {
 	case stream.NodeStarted:
-		r.begin(Step{Name: stepNode, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: ev.Type}, key, at)
+		r.beginStep(Step{Name: stepNode, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: ev.Type}, key, at)
 		return
 	case stream.NodeSkipped:
-		r.note(Step{Name: stepNode, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: string(ev.Status)}, at)
+		r.addInstant(Step{Name: stepNode, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: string(ev.Status)}, at)
 		return
 	}
-	i := r.find(key)
+	i := r.findStep(key)
 	if i < 0 {
 		return
 	}
@@ -385,30 +385,30 @@ func (r *Recorder) node(ev *stream.NodeRun, at time.Duration) {
 	case stream.NodeWaiting:
 		s.Message = string(ev.Status)
 	case stream.NodeCompleted:
-		s.Message = cmp.Or(r.shown(ev.Output, false), s.Message)
+		s.Message = cmp.Or(r.recordedText(ev.Output, false), s.Message)
 	}
-	r.silence(func(s *Step) bool { return s.NodeID == ev.NodeID }, at)
-	i = r.find(key)
-	r.end(i, at-r.open[i].began)
+	r.endSpeech(func(s *Step) bool { return s.NodeID == ev.NodeID }, at)
+	i = r.findStep(key)
+	r.endStep(i, at-r.open[i].began)
 }
 
-// approval notes a question, without its token.
-func (r *Recorder) approval(ev *stream.Approval, at time.Duration) {
-	s := Step{Name: stepApproval, Message: r.shown(ev.Prompt, false)}
+// recordApproval notes a question, without its token.
+func (r *Recorder) recordApproval(ev *stream.Approval, at time.Duration) {
+	s := Step{Name: stepApproval, Message: r.recordedText(ev.Prompt, false)}
 	for _, c := range ev.Calls {
 		s.Agent = cmp.Or(s.Agent, c.AgentID)
-		s.Calls = append(s.Calls, Call{CallID: c.CallID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Outcome: outcomeWaiting})
+		s.Calls = append(s.Calls, Call{CallID: c.CallID, Server: c.Server, Tool: c.Tool, Arguments: r.recordedArguments(c.Arguments), Outcome: outcomeWaiting})
 	}
-	r.note(s, at)
+	r.addInstant(s, at)
 }
 
-func (r *Recorder) failure(ev *stream.Error, at time.Duration) {
+func (r *Recorder) recordFailure(ev *stream.Error, at time.Duration) {
 	message := string(ev.Type)
-	if text := r.shown(ev.Message, false); text != "" {
+	if text := r.recordedText(ev.Message, false); text != "" {
 		message += ": " + text
 	}
 	if !ev.Fatal {
-		r.note(Step{Name: stepFailure, Status: Warning, Message: message, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
+		r.addInstant(Step{Name: stepFailure, Status: Warning, Message: message, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
 		return
 	}
 	turn := &r.part.Steps[0]
@@ -417,11 +417,11 @@ func (r *Recorder) failure(ev *stream.Error, at time.Duration) {
 		turn.Status = Info
 	}
 	if ev.Type == fault.TurnLost { // nobody saw these end
-		r.cut()
+		r.markCut()
 	}
 }
 
-func (r *Recorder) done(ev *stream.Done) {
+func (r *Recorder) recordDone(ev *stream.Done) {
 	turn := &r.part.Steps[0]
 	turn.Message = cmp.Or(turn.Message, string(ev.Reason))
 	u := ev.Usage
@@ -436,21 +436,21 @@ func (r *Recorder) done(ev *stream.Done) {
 		}
 		r.part.Sessions[id] = s
 	}
-	r.close()
+	r.endOpenSteps()
 }
 
-// cut marks what is open as cut.
-func (r *Recorder) cut() {
+// markCut marks what is open as cut.
+func (r *Recorder) markCut() {
 	for _, o := range r.open[1:] {
 		r.part.Steps[o.step].Status = Warning
 	}
 }
 
-// close ends what is open.
-func (r *Recorder) close() {
+// endOpenSteps ends what is open.
+func (r *Recorder) endOpenSteps() {
 	for len(r.open) > 0 {
 		i := len(r.open) - 1
-		r.end(i, r.last-r.open[i].began)
+		r.endStep(i, r.last-r.open[i].began)
 	}
 }
 
@@ -459,12 +459,12 @@ func (r *Recorder) close() {
 func (r *Recorder) Part(over bool) *Part {
 	if over && len(r.open) > 0 {
 		r.part.Steps[0].Status = Warning
-		r.cut()
-		r.close()
+		r.markCut()
+		r.endOpenSteps()
 	}
 	for _, o := range r.open {
-		if o.text.begun() {
-			r.part.Steps[o.step].Message = r.shown(o.text.whole())
+		if o.text.hasText() {
+			r.part.Steps[o.step].Message = r.recordedText(o.text.contents())
 		}
 	}
 	if over {
@@ -474,9 +474,9 @@ func (r *Recorder) Part(over bool) *Part {
 	return &r.part
 }
 
-// arguments returns those of a call as they are recorded.
-func (r *Recorder) arguments(args jsontext.Value) jsontext.Value {
-	if !r.payloads() || len(args) == 0 || !args.IsValid() {
+// recordedArguments returns those of a call as they are recorded.
+func (r *Recorder) recordedArguments(args jsontext.Value) jsontext.Value {
+	if !r.recordsTexts() || len(args) == 0 || !args.IsValid() {
 		return nil
 	}
 	if r.spec.Secrets != nil {
@@ -487,7 +487,7 @@ func (r *Recorder) arguments(args jsontext.Value) jsontext.Value {
 		r.bytes += len(clean)
 		return append(jsontext.Value(nil), clean...)
 	}
-	head, _ := r.bounded(string(clean), false)
+	head, _ := r.boundText(string(clean), false)
 	text, _ := jsontext.AppendQuote([]byte(`{"truncated":`), head)
 	return append(text, '}')
 }

@@ -20,50 +20,50 @@ const kinds = redact.AllKinds
 
 // text gathers what somebody says.
 type text struct {
-	said []byte
+	data []byte
 	more bool // there was more of it
 	size int  // of all of it
 }
 
-func (t *text) begun() bool { return len(t.said) > 0 }
+func (t *text) hasText() bool { return len(t.data) > 0 }
 
 func (t *text) add(piece string) {
 	t.size += len(piece)
 	if t.more {
 		return
 	}
-	if most := len(t.said) + len(piece); most > cap(t.said) { // twice as much: it is mostly a long one then
-		t.said = append(make([]byte, 0, max(usualText, 2*cap(t.said), most)), t.said...)
+	if most := len(t.data) + len(piece); most > cap(t.data) { // twice as much: it is mostly a long one then
+		t.data = append(make([]byte, 0, max(usualText, 2*cap(t.data), most)), t.data...)
 	}
-	t.said = append(t.said, piece...)
-	t.more = len(t.said) > maxLooked
+	t.data = append(t.data, piece...)
+	t.more = len(t.data) > maxLooked
 }
 
-// cut drops so many bytes at the end, as far as the text was recorded.
-func (t *text) cut(back int) {
+// cutEnd drops so many bytes at the end, as far as the text was recorded.
+func (t *text) cutEnd(back int) {
 	t.size = max(0, t.size-back)
-	if t.size <= len(t.said) {
-		t.said, t.more = t.said[:t.size], false
+	if t.size <= len(t.data) {
+		t.data, t.more = t.data[:t.size], false
 	}
 }
 
-// whole returns the text, and whether there was more of it.
-func (t *text) whole() (string, bool) { return string(t.said), t.more }
+// contents returns the text, and whether there was more of it.
+func (t *text) contents() (string, bool) { return string(t.data), t.more }
 
-// payloads says whether texts are recorded, and there is room for them.
-func (r *Recorder) payloads() bool { return !r.spec.NamesOnly && r.bytes < maxBytes }
+// recordsTexts says whether texts are recorded, and there is room for them.
+func (r *Recorder) recordsTexts() bool { return !r.spec.NamesOnly && r.bytes < maxBytes }
 
-// shown returns a text as it is recorded; empty if none is.
-func (r *Recorder) shown(text string, more bool) string {
-	if text == "" || !r.payloads() {
+// recordedText returns a text as it is recorded; empty if none is.
+func (r *Recorder) recordedText(text string, more bool) string {
+	if text == "" || !r.recordsTexts() {
 		return ""
 	}
-	text, _ = r.bounded(text, more)
+	text, _ = r.boundText(text, more)
 	return text
 }
 
-// bounded hides what is to be hidden, and bounds the text.
-func (r *Recorder) bounded(text string, more bool) (head string, cut bool) {
+// boundText hides what is to be hidden, and bounds the text.
+func (r *Recorder) boundText(text string, more bool) (head string, cut bool) {
 	if len(text) > maxLooked {
 		text, _ = chat.Truncate(text, maxLooked)
 		more = true

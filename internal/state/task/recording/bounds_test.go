@@ -90,18 +90,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	large := Text(make([]byte, maxPending+1))
 	asked, answered := &Turn{}, &Turn{}
-	if asked.read(large); asked.body != nil || !asked.lost.Load() {
+	if asked.addBody(large); asked.body != nil || !asked.lost.Load() {
 		t.Errorf("%d bytes of a request are kept", len(asked.body))
 	}
 	if answered.add(Entry{Kind: kindOut, Data: &large}); answered.pending != nil || !answered.lost.Load() {
 		t.Errorf("%d entries are kept", len(answered.pending))
 	}
 	r := &Recorder{queue: make(chan item, 2)} // nobody writes
-	if !r.send(item{line: make([]byte, maxQueue+1)}) || r.send(item{line: []byte("x")}) {
+	if !r.queueItem(item{line: make([]byte, maxQueue+1)}) || r.queueItem(item{line: []byte("x")}) {
 		t.Error("more than the bound waits")
 	}
 	r.queued.Store(0)
-	if !r.send(item{}) || r.send(item{}) || r.queued.Load() != 0 {
+	if !r.queueItem(item{}) || r.queueItem(item{}) || r.queued.Load() != 0 {
 		t.Errorf("more lines wait than there is room for, of %d bytes", r.queued.Load())
 	}
 }
@@ -116,7 +116,7 @@ func TestTargetHasNoKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := target(u); got != want {
+		if got := upstreamTarget(u); got != want {
 			t.Errorf("%s is recorded as %s", text, got)
 		}
 	}
@@ -194,11 +194,11 @@ func TestAnswersComeInTheirOrder(t *testing.T) {
 		p := NewPlayer(paced())
 		answered := ask(t, p)
 		for _, part := range []string{"a\n\n", ": beat\n\n", ": beat\n\n"} {
-			if p.said([]byte(part)); answered() {
+			if p.countSent([]byte(part)); answered() {
 				t.Fatal("it has come before the second event")
 			}
 		}
-		if p.said([]byte("b\n\n")); !answered() {
+		if p.countSent([]byte("b\n\n")); !answered() {
 			t.Error("it has not come behind the second event")
 		}
 	})
@@ -215,7 +215,7 @@ func TestAnswersComeInTheirOrder(t *testing.T) {
 		p := NewPlayer(paced())
 		p.Speed = 2
 		answered := ask(t, p)
-		p.said([]byte("a\n\nb\n\n"))
+		p.countSent([]byte("a\n\nb\n\n"))
 		if time.Sleep(2*time.Second - 1); answered() {
 			t.Error("it has come before its time")
 		}

@@ -72,7 +72,7 @@ func (c *Client) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	c.body = append(c.body, p...)
 	c.mu.Unlock()
-	c.player.said(p)
+	c.player.countSent(p)
 	return len(p), nil
 }
 

@@ -71,19 +71,19 @@ func (d *Difference) String() string {
 // is a moment faster is chance in both turns. If each says the same in its own order, reordered
 // is true, and nothing differs.
 func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
-	a, b := frames(r.Body()), frames(rerun)
+	a, b := framesOf(r.Body()), framesOf(rerun)
 	whole := b
-	if r.aborted() {
+	if r.isAborted() {
 		a = a[:max(0, len(a)-1)] // the last one may be a part
 		b = b[:min(len(a), len(b))]
 	}
-	if d = first(alike(a), alike(b)); d == nil {
+	if d = firstDifference(normalizeFrames(a), normalizeFrames(b)); d == nil {
 		return nil, false
 	}
-	rest := lanes(whole)
-	for _, said := range lanes(a) {
+	rest := lanesOf(whole)
+	for _, said := range lanesOf(a) {
 		i := slices.IndexFunc(rest, func(other []string) bool {
-			if r.aborted() { // another one may have come first
+			if r.isAborted() { // another one may have come first
 				other = other[:min(len(said), len(other))]
 			}
 			return slices.Equal(said, other)
@@ -93,14 +93,14 @@ func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
 		}
 		rest = slices.Delete(rest, i, i+1)
 	}
-	if !r.aborted() && len(rest) > 0 {
+	if !r.isAborted() && len(rest) > 0 {
 		return d, false
 	}
 	return nil, true
 }
 
-// first returns the first difference of two lists; nil: there is none.
-func first(a, b []string) *Difference {
+// firstDifference returns the first difference of two lists; nil: there is none.
+func firstDifference(a, b []string) *Difference {
 	for i := range max(len(a), len(b)) {
 		d := &Difference{Event: i + 1}
 		if i < len(a) {
@@ -116,8 +116,8 @@ func first(a, b []string) *Difference {
 	return nil
 }
 
-// frames splits a body into what is compared.
-func frames(body []byte) (all []string) {
+// framesOf splits a body into what is compared.
+func framesOf(body []byte) (all []string) {
 	for part := range bytes.SplitSeq(body, []byte("\n\n")) {
 		text := string(part)
 		if text != "" && !strings.HasPrefix(text, ":") && !strings.Contains(text, `"phase":"composing"`) {
@@ -127,28 +127,28 @@ func frames(body []byte) (all []string) {
 	return all
 }
 
-// alike returns frames without what is by chance.
-func alike(frames []string) (all []string) {
+// normalizeFrames returns frames without what is by chance.
+func normalizeFrames(frames []string) (all []string) {
 	var n chances
 	for _, text := range frames {
-		all = append(all, n.out(text))
+		all = append(all, n.normalize(text))
 	}
 	return all
 }
 
-// lanes returns what each speaker says, all of it in its order, the longest first. What sums up
+// lanesOf returns what each speaker says, all of it in its order, the longest first. What sums up
 // what several have done has no order then.
-func lanes(frames []string) (all [][]string) {
+func lanesOf(frames []string) (all [][]string) {
 	by := map[string][]string{}
 	for _, text := range frames {
 		key := fmt.Sprint(speaker.FindAllString(text, -1))
 		by[key] = append(by[key], places.ReplaceAllString(text, "id: $1"))
 	}
 	for _, own := range by {
-		own = alike(own)
+		own = normalizeFrames(own)
 		for i, text := range own {
 			if strings.Contains(text, "event: done\n") {
-				own[i] = lists.ReplaceAllStringFunc(text, sorted)
+				own[i] = lists.ReplaceAllStringFunc(text, sortMember)
 			}
 		}
 		all = append(all, own)
@@ -157,8 +157,8 @@ func lanes(frames []string) (all [][]string) {
 	return all
 }
 
-// sorted sorts a member that is a list.
-func sorted(member string) string {
+// sortMember sorts a member that is a list.
+func sortMember(member string) string {
 	name, list, _ := strings.Cut(member, ":")
 	var items []json.RawMessage
 	if json.Unmarshal([]byte(list), &items) != nil {
@@ -191,8 +191,8 @@ var (
 // chances numbers ids.
 type chances struct{ seen map[string]string }
 
-// out returns text without what is by chance.
-func (c *chances) out(text string) string {
+// normalize returns text without what is by chance.
+func (c *chances) normalize(text string) string {
 	text = durations.ReplaceAllString(text, `"$1":0`)
 	text = stamps.ReplaceAllString(text, "TIME")
 	text = seconds.ReplaceAllString(text, `"$1":0`)
@@ -209,8 +209,8 @@ func (c *chances) out(text string) string {
 	})
 }
 
-// aborted says whether the reply was cut off.
-func (r *Recording) aborted() bool {
+// isAborted says whether the reply was cut off.
+func (r *Recording) isAborted() bool {
 	for i := range r.Entries {
 		if r.Entries[i].Kind == kindAbort {
 			return true
@@ -220,4 +220,4 @@ func (r *Recording) aborted() bool {
 }
 
 // Events returns how many events are compared.
-func (r *Recording) Events() int { return len(frames(r.Body())) }
+func (r *Recording) Events() int { return len(framesOf(r.Body())) }

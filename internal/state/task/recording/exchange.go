@@ -34,14 +34,14 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.next.RoundTrip(req)
 	}
 	t.Begin(r.why)
-	n := t.number(&t.exchanges)
-	t.add(Entry{Kind: kindAsk, N: n, Method: req.Method, URL: target(req.URL), Data: bodyOf(req)})
+	n := t.nextNumber(&t.exchanges)
+	t.add(Entry{Kind: kindAsk, N: n, Method: req.Method, URL: upstreamTarget(req.URL), Data: bodyOf(req)})
 	resp, err := r.next.RoundTrip(req)
 	if err != nil {
 		t.add(Entry{Kind: kindClose, N: n, Lost: lostBy(req.Context(), err)})
 		return nil, err
 	}
-	t.add(Entry{Kind: kindAnswer, N: n, Status: resp.StatusCode, Header: harmless(resp.Header, "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms")})
+	t.add(Entry{Kind: kindAnswer, N: n, Status: resp.StatusCode, Header: selectHeaders(resp.Header, "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms")})
 	resp.Body = &recordedBody{ReadCloser: resp.Body, turn: t, n: n, ctx: req.Context()}
 	return resp, nil
 }
@@ -53,9 +53,9 @@ func (r recorded) CloseIdleConnections() {
 	}
 }
 
-// target returns where a request goes, without its host, which may be a port of the moment,
+// upstreamTarget returns where a request goes, without its host, which may be a port of the moment,
 // and without what may be a key.
-func target(u *url.URL) string {
+func upstreamTarget(u *url.URL) string {
 	query := u.Query()
 	for name := range query {
 		if name != "alt" && name != "api-version" {
@@ -80,11 +80,11 @@ func bodyOf(req *http.Request) *Text {
 	defer body.Close()
 	var b bytes.Buffer
 	_, _ = b.ReadFrom(body) // what the transport gets, it reads by itself
-	return copied(b.Bytes())
+	return copyText(b.Bytes())
 }
 
-// harmless returns those headers that the gateway looks at. Others may hold a secret.
-func harmless(h http.Header, names ...string) http.Header {
+// selectHeaders returns those headers that the gateway looks at. Others may hold a secret.
+func selectHeaders(h http.Header, names ...string) http.Header {
 	out := http.Header{}
 	for _, name := range names {
 		if values := h.Values(name); len(values) > 0 {
@@ -105,34 +105,34 @@ func lostBy(ctx context.Context, err error) string {
 // recordedBody is the body of a reply.
 type recordedBody struct {
 	io.ReadCloser
-	turn *Turn
-	n    int
-	ctx  context.Context // of the request
-	over sync.Once
+	turn      *Turn
+	n         int
+	ctx       context.Context // of the request
+	closeOnce sync.Once
 }
 
 // Read implements io.Reader.
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.turn.add(Entry{Kind: kindData, N: b.n, Data: copied(p[:n])})
+		b.turn.add(Entry{Kind: kindData, N: b.n, Data: copyText(p[:n])})
 	}
 	if err != nil {
 		lost := ""
 		if err != io.EOF {
 			lost = lostBy(b.ctx, err)
 		}
-		b.end(lost)
+		b.recordClose(lost)
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
 func (b *recordedBody) Close() error {
-	b.end(lostClosed)
+	b.recordClose(lostClosed)
 	return b.ReadCloser.Close()
 }
 
-func (b *recordedBody) end(lost string) {
-	b.over.Do(func() { b.turn.add(Entry{Kind: kindClose, N: b.n, Lost: lost}) })
+func (b *recordedBody) recordClose(lost string) {
+	b.closeOnce.Do(func() { b.turn.add(Entry{Kind: kindClose, N: b.n, Lost: lost}) })
 }

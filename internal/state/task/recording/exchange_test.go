@@ -45,7 +45,7 @@ func TestFailuresComeBack(t *testing.T) {
 		"none": nil, "another": errors.New("down"), "wrapped": fmt.Errorf("x: %w", &fault.Error{Type: fault.ToolFailed, Message: "no"}),
 		"full": &fault.Error{Type: fault.MCPUnavailable, Message: "m", Hint: "h", Service: "s", RetryAfter: 3 * time.Second, Unknown: true, NoEffect: true, Err: errors.New("why")},
 	} {
-		got := failureOf(err).err()
+		got := failureOf(err).asError()
 		want, typed := errors.AsType[*fault.Error](err)
 		f, still := errors.AsType[*fault.Error](got)
 		switch {
@@ -76,7 +76,7 @@ func TestEventsAreCounted(t *testing.T) {
 			n := 0
 			for rest := []byte(body); len(rest) > 0; {
 				piece := rest[:min(size, len(rest))]
-				n += f.count(piece)
+				n += f.countEvents(piece)
 				rest = rest[len(piece):]
 			}
 			if n != want {
@@ -288,7 +288,7 @@ func TestHeadOfAReply(t *testing.T) {
 		}
 		var got []string
 		for _, e := range rec.Entries {
-			got = append(got, fmt.Sprintf("%s %d %v %s", e.Kind, e.Status, e.Header, e.bytes()))
+			got = append(got, fmt.Sprintf("%s %d %v %s", e.Kind, e.Status, e.Header, e.dataBytes()))
 		}
 		want := []string{fmt.Sprintf("reply %d map[X-Request-Id:[req_1]] ", tt.want), "out 0 map[] a", "out 0 map[] b"}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -49,19 +49,19 @@ type Player struct {
 // counts is what the program has done so far.
 type counts struct{ asks, calls, frames int }
 
-func (c counts) reaches(other counts) bool {
+func (c counts) hasReached(other counts) bool {
 	return c.asks >= other.asks && c.calls >= other.calls && c.frames >= other.frames
 }
 
-// add counts an entry.
-func (c *counts) add(e *Entry, f *framer) {
+// addEntry counts an entry.
+func (c *counts) addEntry(e *Entry, f *framer) {
 	switch e.Kind {
 	case kindAsk:
 		c.asks++
 	case kindCall:
 		c.calls++
 	case kindOut:
-		c.frames += f.count(e.bytes())
+		c.frames += f.countEvents(e.dataBytes())
 	}
 }
 
@@ -77,15 +77,15 @@ func NewPlayer(r *Recording) *Player {
 		e := &r.Entries[i]
 		p.before = append(p.before, c)
 		p.timed = p.timed || e.Lost == lostCancelled
-		c.add(e, &f)
+		c.addEntry(e, &f)
 		switch e.Kind {
 		case kindOffer:
 			if e.Tools != nil {
-				p.sets[e.Set] = e.Tools.set()
+				p.sets[e.Set] = e.Tools.toolSet()
 			}
 			p.offers[e.Of] = append(p.offers[e.Of], e.Set)
 		case kindName:
-			p.names[e.Of] = string(e.bytes())
+			p.names[e.Of] = string(e.dataBytes())
 		}
 	}
 	return p
@@ -98,8 +98,8 @@ type framer struct {
 	any     bool   // the frame has lines
 }
 
-// count takes the next bytes and returns how many events end in them.
-func (f *framer) count(p []byte) (n int) {
+// countEvents takes the next bytes and returns how many events end in them.
+func (f *framer) countEvents(p []byte) (n int) {
 	for _, c := range p {
 		if c != '\n' {
 			f.line = append(f.line, c)
@@ -120,11 +120,11 @@ func (f *framer) count(p []byte) (n int) {
 	return n
 }
 
-// said gives the Player what the program has sent to its client.
-func (p *Player) said(out []byte) {
+// countSent gives the Player what the program has sent to its client.
+func (p *Player) countSent(out []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.frames += p.frames.count(out)
+	p.now.frames += p.frames.countEvents(out)
 	p.wakeLocked()
 }
 
@@ -133,13 +133,13 @@ func (p *Player) wakeLocked() {
 	p.changed = make(chan struct{})
 }
 
-// await waits until an entry may come.
-func (p *Player) await(ctx context.Context, i int) {
+// awaitEntry waits until an entry may come.
+func (p *Player) awaitEntry(ctx context.Context, i int) {
 	patience := time.NewTimer(stall)
 	defer patience.Stop()
 	for {
 		p.mu.Lock()
-		ready, changed := p.now.reaches(p.before[i]), p.changed
+		ready, changed := p.now.hasReached(p.before[i]), p.changed
 		p.mu.Unlock()
 		if ready {
 			break
@@ -153,13 +153,13 @@ func (p *Player) await(ctx context.Context, i int) {
 			return
 		}
 	}
-	if speed := p.speed(); speed > 0 {
+	if speed := p.playSpeed(); speed > 0 {
 		_ = waitFor(ctx, p.began, p.entries[i].At, speed)
 	}
 }
 
-// speed returns by how much faster than the recording this is; 0: as fast as it can.
-func (p *Player) speed() float64 {
+// playSpeed returns by how much faster than the recording this is; 0: as fast as it can.
+func (p *Player) playSpeed() float64 {
 	if p.Speed <= 0 && p.timed {
 		return 1
 	}
@@ -187,12 +187,12 @@ func (p *Player) Extra() (asked []string, unused int) {
 	return p.extra, unused
 }
 
-// claim finds the entry that was recorded of something that the program does now: of those
+// claimEntry finds the entry that was recorded of something that the program does now: of those
 // that were not taken and that fit, the one whose data are most alike. -1: there is none.
-func (p *Player) claim(kind Kind, data []byte, what string, fits func(*Entry) bool) int {
+func (p *Player) claimEntry(kind Kind, data []byte, what string, fits func(*Entry) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	best := p.closest(kind, data, fits)
+	best := p.closestEntry(kind, data, fits)
 	if kind == kindAsk {
 		p.now.asks++
 	} else {
@@ -207,14 +207,14 @@ func (p *Player) claim(kind Kind, data []byte, what string, fits func(*Entry) bo
 	return best
 }
 
-func (p *Player) closest(kind Kind, data []byte, fits func(*Entry) bool) int {
+func (p *Player) closestEntry(kind Kind, data []byte, fits func(*Entry) bool) int {
 	best, unlike := -1, 0
 	for i := range p.entries {
 		e := &p.entries[i]
 		if e.Kind != kind || p.used[i] || !fits(e) {
 			continue
 		}
-		if n := unlikeness(e.bytes(), data); best < 0 || n < unlike {
+		if n := unlikeness(e.dataBytes(), data); best < 0 || n < unlike {
 			best, unlike = i, n
 		}
 	}
@@ -237,8 +237,8 @@ func unlikeness(a, b []byte) int {
 	return max(len(a), len(b)) - head - tail
 }
 
-// next returns the entry of an exchange or a call that follows entry i; -1: there is none.
-func (p *Player) next(i int, kinds ...Kind) int {
+// nextEntry returns the entry of an exchange or a call that follows entry i; -1: there is none.
+func (p *Player) nextEntry(i int, kinds ...Kind) int {
 	n := p.entries[i].N
 	for j := i + 1; j < len(p.entries); j++ {
 		if e := &p.entries[j]; e.N == n {
@@ -259,18 +259,18 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 		body, _ = io.ReadAll(req.Body)
 		_ = req.Body.Close()
 	}
-	ctx, to := req.Context(), target(req.URL)
-	i := p.claim(kindAsk, body, req.Method+" "+to, func(e *Entry) bool { return e.Method == req.Method && e.URL == to })
+	ctx, to := req.Context(), upstreamTarget(req.URL)
+	i := p.claimEntry(kindAsk, body, req.Method+" "+to, func(e *Entry) bool { return e.Method == req.Method && e.URL == to })
 	if i < 0 {
 		return nil, fmt.Errorf("%s %s: %w", req.Method, to, errNotRecorded)
 	}
-	if i = p.next(i, kindAnswer, kindClose); i < 0 {
-		return nil, lose(ctx, lostCancelled)
+	if i = p.nextEntry(i, kindAnswer, kindClose); i < 0 {
+		return nil, lostError(ctx, lostCancelled)
 	}
-	p.await(ctx, i)
+	p.awaitEntry(ctx, i)
 	e := &p.entries[i]
 	if e.Kind == kindClose {
-		return nil, lose(ctx, e.Lost)
+		return nil, lostError(ctx, e.Lost)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -282,9 +282,9 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// lose returns the error of an exchange that failed. One that the program ended itself fails
+// lostError returns the error of an exchange that failed. One that the program ended itself fails
 // when it does so again.
-func lose(ctx context.Context, lost string) error {
+func lostError(ctx context.Context, lost string) error {
 	switch lost {
 	case lostCancelled:
 		<-ctx.Done()
@@ -299,43 +299,43 @@ func lose(ctx context.Context, lost string) error {
 
 // playedBody is the body of a recorded reply.
 type playedBody struct {
-	p    *Player
-	ctx  context.Context // of the request, and until Close
-	end  context.CancelFunc
-	at   int // the entry that was read last
-	rest []byte
-	err  error
+	p      *Player
+	ctx    context.Context // of the request, and until Close
+	end    context.CancelFunc
+	at     int // the entry that was read last
+	unread []byte
+	err    error
 }
 
 // Read implements io.Reader.
 func (b *playedBody) Read(buf []byte) (int, error) {
-	for len(b.rest) == 0 {
+	for len(b.unread) == 0 {
 		if b.err != nil {
 			return 0, b.err
 		}
-		b.rest, b.err = b.more()
+		b.unread, b.err = b.nextPart()
 	}
-	n := copy(buf, b.rest)
-	b.rest = b.rest[n:]
+	n := copy(buf, b.unread)
+	b.unread = b.unread[n:]
 	return n, nil
 }
 
-// more returns the next part.
-func (b *playedBody) more() ([]byte, error) {
+// nextPart returns the next part.
+func (b *playedBody) nextPart() ([]byte, error) {
 	ctx := b.ctx
-	i := b.p.next(b.at, kindData, kindClose)
+	i := b.p.nextEntry(b.at, kindData, kindClose)
 	if i < 0 {
-		return nil, lose(ctx, lostCancelled)
+		return nil, lostError(ctx, lostCancelled)
 	}
 	b.at = i
-	b.p.await(ctx, i)
+	b.p.awaitEntry(ctx, i)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if e := &b.p.entries[i]; e.Kind == kindData {
-		return e.bytes(), nil
+		return e.dataBytes(), nil
 	}
-	return nil, lose(ctx, b.p.entries[i].Lost)
+	return nil, lostError(ctx, b.p.entries[i].Lost)
 }
 
 // Close implements io.Closer.
@@ -379,20 +379,20 @@ func (p *Player) Named(_ context.Context, server, name string, _ func() string) 
 // Call implements Tools.
 func (t playedTools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	p := t.p
-	i := p.claim(kindCall, call.Arguments, "tool "+call.Name, func(e *Entry) bool { return e.Of == t.of && e.Tool == call.Name })
+	i := p.claimEntry(kindCall, call.Arguments, "tool "+call.Name, func(e *Entry) bool { return e.Of == t.of && e.Tool == call.Name })
 	if i < 0 {
 		return tool.Result{}, errNotRecorded
 	}
 	report := tool.ReportOf(ctx)
 	for {
-		if i = p.next(i, kindProgress, kindResult); i < 0 {
-			return tool.Result{}, lose(ctx, lostCancelled)
+		if i = p.nextEntry(i, kindProgress, kindResult); i < 0 {
+			return tool.Result{}, lostError(ctx, lostCancelled)
 		}
 		e := &p.entries[i]
 		if e.Lost == lostCancelled { // its turn ended first
 			<-ctx.Done()
 		}
-		p.await(ctx, i)
+		p.awaitEntry(ctx, i)
 		switch {
 		case ctx.Err() != nil && e.Lost == "":
 			return tool.Result{}, context.Cause(ctx)
@@ -406,7 +406,7 @@ func (t playedTools) Call(ctx context.Context, call tool.Call) (tool.Result, err
 			if e.Failure == nil {
 				out.ID, out.Name = call.ID, call.Name
 			}
-			return out, e.Failure.err()
+			return out, e.Failure.asError()
 		}
 	}
 }

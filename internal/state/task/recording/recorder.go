@@ -59,8 +59,8 @@ type Recorder struct {
 
 	warned atomic.Int64 // when a failure was logged last, as UnixNano
 	// Of the goroutine.
-	open map[*Turn]*file
-	made int // files
+	open  map[*Turn]*file
+	files int // files
 	// create makes the file of a turn; a test may have one of its own.
 	create func() (*file, error)
 }
@@ -88,7 +88,7 @@ func New(cfg Config) *Recorder {
 	// Goroutine (recorder, if `SLUICE_RECORD` is set): writes recordings; turns never wait for it.
 	// Ends: `Recorder.Close`, when all streams have ended.
 	// Waits: `Recorder.Close`.
-	go r.write()
+	go r.runWriter()
 	return r
 }
 
@@ -107,8 +107,8 @@ func (r *Recorder) Close() {
 	<-r.ended
 }
 
-// send queues a line. It returns false if there is no room.
-func (r *Recorder) send(i item) bool {
+// queueItem queues a line. It returns false if there is no room.
+func (r *Recorder) queueItem(i item) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed || r.queued.Load() > maxQueue {
@@ -124,23 +124,23 @@ func (r *Recorder) send(i item) bool {
 	}
 }
 
-// write is the goroutine.
-func (r *Recorder) write() {
+// runWriter is the goroutine.
+func (r *Recorder) runWriter() {
 	defer close(r.ended)
 	for i := range r.queue {
 		r.queued.Add(-int64(len(i.line)))
 		if i.turn.lost.Load() {
-			r.drop(i.turn)
+			r.dropFile(i.turn)
 			continue
 		}
 		if err := r.writeItem(i); err != nil {
 			i.turn.lost.Store(true)
-			r.drop(i.turn)
-			r.warn(err)
+			r.dropFile(i.turn)
+			r.logFailure(err)
 		}
 	}
 	for t := range r.open {
-		r.drop(t)
+		r.dropFile(t)
 	}
 }
 
@@ -158,17 +158,17 @@ func (r *Recorder) writeItem(i item) error {
 		r.open[i.turn] = f
 	}
 	if i.line == nil {
-		return r.finish(i.turn, f)
+		return r.sealFile(i.turn, f)
 	}
 	line := i.line
 	if r.cfg.Hide != nil {
 		line = r.cfg.Hide(line)
 	}
-	return f.add(line, r.cfg.Max)
+	return f.addLine(line, r.cfg.Max)
 }
 
-// add writes a line.
-func (f *file) add(line []byte, most int64) error {
+// addLine writes a line.
+func (f *file) addLine(line []byte, most int64) error {
 	if f.size += int64(len(line)); f.size > most {
 		return errLarge
 	}
@@ -185,8 +185,8 @@ func (r *Recorder) newFile() (*file, error) {
 	}
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
-	r.made++               // turns of one moment stay in their order
-	name := fmt.Sprintf("%s%s-%06d-%s%s", prefix, time.Now().UTC().Format("20060102T150405.000000Z"), r.made%1e6, hex.EncodeToString(b[:]), suffix)
+	r.files++              // turns of one moment stay in their order
+	name := fmt.Sprintf("%s%s-%06d-%s%s", prefix, time.Now().UTC().Format("20060102T150405.000000Z"), r.files%1e6, hex.EncodeToString(b[:]), suffix)
 	out, err := os.OpenFile(filepath.Join(r.cfg.Dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -194,9 +194,9 @@ func (r *Recorder) newFile() (*file, error) {
 	return &file{File: out, sum: sha256.New()}, nil
 }
 
-// finish seals a recording, and makes room for the next ones.
-func (r *Recorder) finish(t *Turn, f *file) error {
-	if _, err := f.Write(seal(f.lines, f.sum.Sum(nil))); err != nil {
+// sealFile seals a recording, and makes room for the next ones.
+func (r *Recorder) sealFile(t *Turn, f *file) error {
+	if _, err := f.Write(sealLine(f.lines, f.sum.Sum(nil))); err != nil {
 		return err
 	}
 	delete(r.open, t)
@@ -204,11 +204,11 @@ func (r *Recorder) finish(t *Turn, f *file) error {
 		_ = os.Remove(f.Name())
 		return err
 	}
-	return r.trim()
+	return r.trimFolder()
 }
 
-// drop removes what there is of a recording that will not be whole.
-func (r *Recorder) drop(t *Turn) {
+// dropFile removes what there is of a recording that will not be whole.
+func (r *Recorder) dropFile(t *Turn) {
 	if f := r.open[t]; f != nil {
 		delete(r.open, t)
 		_ = f.Close()
@@ -216,10 +216,10 @@ func (r *Recorder) drop(t *Turn) {
 	}
 }
 
-// trim removes the oldest recordings until the folder keeps its bound. Those that are being
+// trimFolder removes the oldest recordings until the folder keeps its bound. Those that are being
 // written stay.
-func (r *Recorder) trim() error {
-	all, total, err := r.kept()
+func (r *Recorder) trimFolder() error {
+	all, total, err := r.listFiles()
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (r *Recorder) trim() error {
 		if total <= r.cfg.Max {
 			break
 		}
-		if r.writes(k.path) {
+		if r.isWriting(k.path) {
 			continue
 		}
 		if err := os.Remove(k.path); err != nil && !os.IsNotExist(err) {
@@ -238,14 +238,14 @@ func (r *Recorder) trim() error {
 	return nil
 }
 
-// kept is a recording in the folder.
-type kept struct {
+// storedFile is a recording in the folder.
+type storedFile struct {
 	path string
 	size int64
 }
 
-// kept returns the recordings, the oldest first, and the size of all.
-func (r *Recorder) kept() (all []kept, total int64, err error) {
+// listFiles returns the recordings, the oldest first, and the size of all.
+func (r *Recorder) listFiles() (all []storedFile, total int64, err error) {
 	entries, err := os.ReadDir(r.cfg.Dir)
 	if err != nil {
 		return nil, 0, err
@@ -257,13 +257,13 @@ func (r *Recorder) kept() (all []kept, total int64, err error) {
 			continue
 		}
 		total += info.Size()
-		all = append(all, kept{filepath.Join(r.cfg.Dir, name), info.Size()})
+		all = append(all, storedFile{filepath.Join(r.cfg.Dir, name), info.Size()})
 	}
 	return all, total, nil
 }
 
-// writes says whether a file is being written.
-func (r *Recorder) writes(path string) bool {
+// isWriting says whether a file is being written.
+func (r *Recorder) isWriting(path string) bool {
 	for _, f := range r.open {
 		if f.Name() == path {
 			return true
@@ -272,8 +272,8 @@ func (r *Recorder) writes(path string) bool {
 	return false
 }
 
-// warn logs a failure, at most once a minute: with a full disk each turn has one.
-func (r *Recorder) warn(err error) {
+// logFailure logs a failure, at most once a minute: with a full disk each turn has one.
+func (r *Recorder) logFailure(err error) {
 	now, last := time.Now().UnixNano(), r.warned.Load()
 	if last != 0 && now-last < int64(warnEvery) || !r.warned.CompareAndSwap(last, now) {
 		return

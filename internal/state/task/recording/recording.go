@@ -116,8 +116,8 @@ type Entry struct {
 	SHA256 string `json:"sha256,omitempty"` // of those
 }
 
-// bytes returns the entry's data; nil if it has none, as the file may be anybody's.
-func (e *Entry) bytes() []byte {
+// dataBytes returns the entry's data; nil if it has none, as the file may be anybody's.
+func (e *Entry) dataBytes() []byte {
 	if e.Data == nil {
 		return nil
 	}
@@ -164,8 +164,8 @@ func failureOf(err error) *Failure {
 	return out
 }
 
-// err returns the error that f was.
-func (f *Failure) err() error {
+// asError returns the error that f was.
+func (f *Failure) asError() error {
 	if f == nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ func Read(r io.Reader) (*Recording, error) {
 				return nil, fmt.Errorf("%w (line %d)", errAltered, lines+1)
 			}
 			if e.Kind == end {
-				return out, checkEnd(in, line, seal(lines, sum.Sum(nil)))
+				return out, checkEnd(in, line, sealLine(lines, sum.Sum(nil)))
 			}
 			if e.Kind == kindNote {
 				out.Continues = e.Lost
@@ -302,8 +302,8 @@ func (r *Recording) readHead(line []byte) error {
 	return nil
 }
 
-// seal returns the last line.
-func seal(lines int, sum []byte) []byte {
+// sealLine returns the last line.
+func sealLine(lines int, sum []byte) []byte {
 	line, _ := json.Marshal(Entry{Kind: end, Lines: lines, SHA256: hex.EncodeToString(sum)})
 	return append(line, '\n')
 }
@@ -321,7 +321,7 @@ func (r *Recording) Body() []byte {
 	var all []byte
 	for i := range r.Entries {
 		if e := &r.Entries[i]; e.Kind == kindOut {
-			all = append(all, e.bytes()...)
+			all = append(all, e.dataBytes()...)
 		}
 	}
 	return all

@@ -15,7 +15,7 @@ func (r *Recorder) Handler(next http.Handler, stored bool) http.Handler {
 		t := &Turn{recorder: r, began: time.Now()}
 		t.head = Head{Format: format, Version: r.cfg.Version, At: t.began.UTC(), Stored: stored, Request: Request{
 			Method: req.Method, Target: clientTarget(req.URL),
-			Header: harmless(req.Header, "Content-Type", "Accept", "Accept-Language", "X-Request-Id", "A2a-Version", "A2a-Extensions"),
+			Header: selectHeaders(req.Header, "Content-Type", "Accept", "Accept-Language", "X-Request-Id", "A2a-Version", "A2a-Extensions"),
 		}}
 		req = req.WithContext(context.WithValue(req.Context(), turnKey{}, t))
 		if req.Body != nil && req.Body != http.NoBody {
@@ -27,7 +27,7 @@ func (r *Recorder) Handler(next http.Handler, stored bool) http.Handler {
 			if p != nil {
 				t.add(Entry{Kind: kindAbort})
 			}
-			t.end()
+			t.sealTurn()
 			if p != nil {
 				panic(p) // http.ErrAbortHandler, mostly
 			}
@@ -56,13 +56,13 @@ type requestBody struct {
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.turn.read(p[:n])
+		b.turn.addBody(p[:n])
 	}
 	return n, err
 }
 
-// read adds to the request's body.
-func (t *Turn) read(p []byte) {
+// addBody adds to the request's body.
+func (t *Turn) addBody(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.begun {
@@ -88,7 +88,7 @@ func (r *reply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func (r *reply) WriteHeader(status int) {
 	if !r.begun && status >= 200 {
 		r.begun = true
-		r.turn.add(Entry{Kind: kindReply, Status: status, Header: harmless(r.Header(), "Content-Type", "X-Request-Id")})
+		r.turn.add(Entry{Kind: kindReply, Status: status, Header: selectHeaders(r.Header(), "Content-Type", "X-Request-Id")})
 	}
 	r.ResponseWriter.WriteHeader(status)
 }
@@ -100,7 +100,7 @@ func (r *reply) Write(p []byte) (int, error) {
 	}
 	n, err := r.ResponseWriter.Write(p)
 	if n > 0 {
-		r.turn.add(Entry{Kind: kindOut, Data: copied(p[:n])})
+		r.turn.add(Entry{Kind: kindOut, Data: copyText(p[:n])})
 	}
 	return n, err
 }

@@ -22,16 +22,16 @@ func Settings(c *config.Config) config.Section {
 			return nil
 		}).As("none"),
 		config.Func("SLUICE_RECORD_MAX", "256MiB", "`1MiB` to `64GiB`", "recordings that stay in the folder; the oldest go", func(value string) (err error) {
-			own.Max, err = size(value)
+			own.Max, err = parseSize(value)
 			return err
 		}),
 	}}
 }
 
-// size reads a number of bytes with its unit.
+// parseSize reads a number of bytes with its unit.
 //
 // The unit is required: a bare number could mean bytes or megabytes.
-func size(text string) (int64, error) {
+func parseSize(text string) (int64, error) {
 	for unit, bytes := range map[string]int64{"MiB": 1 << 20, "GiB": 1 << 30} {
 		number, ok := strings.CutSuffix(text, unit)
 		n, err := strconv.ParseInt(number, 10, 32)

@@ -24,12 +24,12 @@ type recordedTools struct {
 // Tools implements Tools.
 func (r recordedTools) Tools(ctx context.Context) *tool.Set {
 	set := r.next.Tools(ctx)
-	From(ctx).offered(r.of, set)
+	From(ctx).recordOffer(r.of, set)
 	return set
 }
 
-// offered records which tools were offered. It works on nil.
-func (t *Turn) offered(of string, set *tool.Set) {
+// recordOffer records which tools were offered. It works on nil.
+func (t *Turn) recordOffer(of string, set *tool.Set) {
 	if t == nil {
 		return
 	}
@@ -55,12 +55,12 @@ func setOf(set *tool.Set) *Set {
 	return out
 }
 
-// set returns the set that was recorded.
-func (s *Set) set() *tool.Set {
+// toolSet returns the set that was recorded.
+func (s *Set) toolSet() *tool.Set {
 	out := &tool.Set{Specs: s.Specs}
 	for i := range s.Unavailable {
 		u := &s.Unavailable[i]
-		out.Unavailable = append(out.Unavailable, tool.UnavailableServer{Server: u.Server, Err: u.Failure.err()})
+		out.Unavailable = append(out.Unavailable, tool.UnavailableServer{Server: u.Server, Err: u.Failure.asError()})
 	}
 	return out
 }
@@ -68,7 +68,7 @@ func (s *Set) set() *tool.Set {
 // Named returns the name that ask gives a server's tool, and records it.
 func (r *Recorder) Named(ctx context.Context, server, name string, ask func() string) string {
 	known := ask()
-	From(ctx).add(Entry{Kind: kindName, Of: server + "/" + name, Data: copied([]byte(known))})
+	From(ctx).add(Entry{Kind: kindName, Of: server + "/" + name, Data: copyText([]byte(known))})
 	return known
 }
 
@@ -78,8 +78,8 @@ func (r recordedTools) Call(ctx context.Context, call tool.Call) (tool.Result, e
 	if t == nil {
 		return r.next.Call(ctx, call)
 	}
-	n := t.number(&t.calls)
-	t.add(Entry{Kind: kindCall, N: n, Of: r.of, Tool: call.Name, CallID: call.ID, Data: copied(call.Arguments)})
+	n := t.nextNumber(&t.calls)
+	t.add(Entry{Kind: kindCall, N: n, Of: r.of, Tool: call.Name, CallID: call.ID, Data: copyText(call.Arguments)})
 	if report := tool.ReportOf(ctx); report != nil {
 		ctx = tool.WithProgress(ctx, func(p tool.Progress) {
 			t.add(Entry{Kind: kindProgress, N: n, Progress: &p})

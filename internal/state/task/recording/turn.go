@@ -115,32 +115,32 @@ func (t *Turn) lineLocked(e Entry) {
 }
 
 func (t *Turn) sendLocked(line []byte) {
-	if !t.lost.Load() && !t.recorder.send(item{t, append(line, '\n')}) {
+	if !t.lost.Load() && !t.recorder.queueItem(item{t, append(line, '\n')}) {
 		t.lost.Store(true)
-		t.recorder.warn(errSlow)
+		t.recorder.logFailure(errSlow)
 	}
 }
 
-// end seals the recording, if a turn was run.
-func (t *Turn) end() {
+// sealTurn seals the recording, if a turn was run.
+func (t *Turn) sealTurn() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.begun && !t.ended && !t.recorder.send(item{turn: t}) {
+	if t.begun && !t.ended && !t.recorder.queueItem(item{turn: t}) {
 		t.lost.Store(true)
 	}
 	t.ended = true
 }
 
-// number returns the next number of a counter of t's.
-func (t *Turn) number(counter *int) int {
+// nextNumber returns the next number of a counter of t's.
+func (t *Turn) nextNumber(counter *int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	*counter++
 	return *counter
 }
 
-// copied returns a copy of bytes that their owner may use again.
-func copied(b []byte) *Text {
+// copyText returns a copy of bytes that their owner may use again.
+func copyText(b []byte) *Text {
 	t := Text(append([]byte(nil), b...))
 	return &t
 }
