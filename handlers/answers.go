@@ -83,7 +83,7 @@ func (a *answers) questionsOf(ctx context.Context, t *turn) ([]string, error) {
 	if err != nil || own {
 		return ids, err
 	}
-	shown, err := a.approvals.Shown(ctx, approval.Caller(who), ids)
+	shown, err := a.approvals.PendingFor(ctx, approval.Caller(who), ids)
 	if err == nil && len(shown) == 0 {
 		err = task.NotFound()
 	}

@@ -110,10 +110,10 @@ func TestCacheOfAChangingToolIsRefused(t *testing.T) {
 	if !strings.Contains(text, `"key":"cache","tool_name":"gone"`) {
 		t.Errorf("no word of the tool that is not there:\n%s", text)
 	}
-	if k := c.Known("read"); k == nil || k.Name != "read" || !k.Annotations.ReadOnly || k.Policy.Cache["read"] != time.Minute {
+	if k := c.KnownTool("read"); k == nil || k.Name != "read" || !k.Annotations.ReadOnly || k.Policy.Cache["read"] != time.Minute {
 		t.Errorf("known: %+v", k)
 	}
-	if k := c.Select([]string{"other"}).Known("read"); k != nil {
+	if k := c.Select([]string{"other"}).KnownTool("read"); k != nil {
 		t.Errorf("known although it is not selected: %+v", k)
 	}
 }

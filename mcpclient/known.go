@@ -9,9 +9,9 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Known returns the tool that a model knows by name, also if its server is unavailable;
+// KnownTool returns the tool that a model knows by name, also if its server is unavailable;
 // nil: there is none. It waits for nothing.
-func (c *Client) Known(name string) *tool.Info {
+func (c *Client) KnownTool(name string) *tool.Info {
 	t := c.currentView().tools[name]
 	if t == nil {
 		return nil
@@ -19,8 +19,8 @@ func (c *Client) Known(name string) *tool.Info {
 	return t.known()
 }
 
-// Known returns a selected tool, as Client.Known does.
-func (s *Selection) Known(name string) *tool.Info {
+// KnownTool returns a selected tool, as Client.Known does.
+func (s *Selection) KnownTool(name string) *tool.Info {
 	t := s.client.currentView().tools[name]
 	if t == nil || !s.has(t) {
 		return nil

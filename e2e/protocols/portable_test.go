@@ -82,7 +82,7 @@ func travel(t *testing.T, first, second *speaker) {
 	state = second.step(t, state) // with their results; another call
 	second.judge(t, first)
 	state = first.step(t, state) // with the result of the other's; the answer
-	if !state.Over() || len(state.Messages) < 5 {
+	if !state.IsOver() || len(state.Messages) < 5 {
 		t.Fatalf("the turn is not over after %d messages", len(state.Messages))
 	}
 	first.judgeOwn(t)
@@ -92,7 +92,7 @@ func travel(t *testing.T, first, second *speaker) {
 	state = second.step(t, state)
 	state = first.step(t, state)
 	state = second.step(t, state)
-	if !state.Over() {
+	if !state.IsOver() {
 		t.Fatal("the second turn is not over")
 	}
 }

@@ -225,8 +225,8 @@ func (t *turn) Flush() error {
 	return t.sink.Flush()
 }
 
-// Say implements run.Owner.
-func (t *turn) Say(ev *stream.Delta) error {
+// EmitText implements run.Owner.
+func (t *turn) EmitText(ev *stream.Delta) error {
 	t.settle()
 	if !t.held && !t.watched { // there is a style
 		if t.firstText.IsZero() {

@@ -25,7 +25,7 @@ type stepwise struct{ agent *agent.Agent }
 
 func (s stepwise) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	state, err := s.agent.Begin(ctx, req, sink)
-	for err == nil && !state.Over() {
+	for err == nil && !state.IsOver() {
 		if state, err = restored(state); err == nil {
 			state, err = s.agent.Step(ctx, state, sink)
 		}

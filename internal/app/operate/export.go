@@ -191,7 +191,7 @@ func (x *exporting) prompts(path string, text []byte, into string) error {
 
 // checkpoints writes those of a run, each with the whole state.
 func (x *exporting) checkpoints(ctx context.Context, st store.Store) error {
-	run, err := records.Of(st).Runs.Shown(ctx, x.id)
+	run, err := records.Of(st).Runs.LoadShown(ctx, x.id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // it is not a run
 	}

@@ -26,7 +26,7 @@ func (t Tasks) Questions(ctx context.Context, who chat.Principal, ids []string) 
 	if t.Approvals == nil {
 		return nil, nil
 	}
-	return t.Approvals.Shown(ctx, approval.Caller{Principal: who}, ids)
+	return t.Approvals.PendingFor(ctx, approval.Caller{Principal: who}, ids)
 }
 
 // Task implements a2a.Tasks.

@@ -42,7 +42,7 @@ func (r Records) Forget(ctx context.Context, task string) error {
 // from is the number of the first one, limit how many at most. more says that there are
 // others. A page ends early at about pageBytes. A task that is not a run has none.
 func (r Records) Checkpoints(ctx context.Context, task string, from, limit int) (list []jsontext.Value, more bool, err error) {
-	run, err := r.Runs.Shown(ctx, task)
+	run, err := r.Runs.LoadShown(ctx, task)
 	if errors.Is(err, store.ErrNotFound) { // it is not a run
 		return nil, false, nil
 	}
@@ -65,7 +65,7 @@ func (r Records) Checkpoints(ctx context.Context, task string, from, limit int) 
 // Checkpoint implements handlers.Records.
 func (r Records) Checkpoint(ctx context.Context, task string, sequence int) ([]byte, error) {
 	const none = "The task has no such checkpoint"
-	run, err := r.Runs.Shown(ctx, task)
+	run, err := r.Runs.LoadShown(ctx, task)
 	if err != nil {
 		return nil, unread(err, none)
 	}

@@ -9,7 +9,7 @@ import (
 // readOnly returns the tools of a set that only read. Turns that were given the same
 // set share the result, because a driver caches what it renders by the pointer.
 func (a *Agent) readOnly(whole *tool.Set) *tool.Set {
-	if n := a.narrowed.Load(); n != nil && n.whole == whole {
+	if n := a.narrowed.Load(); n != nil && n.full == whole {
 		return n.readOnly
 	}
 	n := &narrowed{whole, readOnlyOf(whole)}
@@ -27,7 +27,7 @@ func readOnlyOf(whole *tool.Set) *tool.Set {
 			continue
 		}
 		spec.Fallback, spec.More = readOnlyFallbacks(whole, &spec)
-		if spec.Fallback != "" || !unavailable(whole, spec.Server) {
+		if spec.Fallback != "" || !isUnavailable(whole, spec.Server) {
 			part.Specs = append(part.Specs, spec)
 		}
 	}
@@ -52,7 +52,7 @@ func readOnlyFallbacks(whole *tool.Set, spec *tool.Spec) (first string, more []s
 	return first, more
 }
 
-// unavailable says whether a server of the set cannot be called.
-func unavailable(tools *tool.Set, server string) bool {
+// isUnavailable says whether a server of the set cannot be called.
+func isUnavailable(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Unavailable, func(u tool.UnavailableServer) bool { return u.Server == server })
 }

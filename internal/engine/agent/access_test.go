@@ -93,7 +93,7 @@ func TestToolsOffAsksNobody(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		request: chat.Request{Input: "hi", Tools: chat.ToolsOff}, answers: []answer{says("x")}, listing: time.Second,
-		tools: &tool.Set{Unavailable: []tool.UnavailableServer{{Server: "todo", Err: unavailable(true)}}},
+		tools: &tool.Set{Unavailable: []tool.UnavailableServer{{Server: "todo", Err: isUnavailable(true)}}},
 	})
 	got.want(t, "start m", "delta x", "done stop")
 	if got.elapsed != 0 {
@@ -110,7 +110,7 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 			{Name: "lookup", Server: "two", Annotations: lookup},
 		}}
 		for _, name := range servers {
-			s.Unavailable = append(s.Unavailable, tool.UnavailableServer{Server: name, Err: unavailable(true)})
+			s.Unavailable = append(s.Unavailable, tool.UnavailableServer{Server: name, Err: isUnavailable(true)})
 		}
 		return s
 	}
@@ -129,7 +129,7 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 			t.Parallel()
 			got := play(t, scene{
 				request: chat.Request{Input: "hi", Tools: chat.ToolsReadOnly}, tools: tt.tools,
-				answers: []answer{wants(call("a", "search", "{}")), says("x")}, call: failing(map[string]error{"search": unavailable(true)}),
+				answers: []answer{wants(call("a", "search", "{}")), says("x")}, call: failing(map[string]error{"search": isUnavailable(true)}),
 			})
 			var ran []string
 			for _, c := range got.calls {
@@ -145,12 +145,12 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 	}
 }
 
-// offers notes the tools that the model is offered.
-type offers struct{ sets []*tool.Set }
+// offersTool notes the tools that the model is offered.
+type offersTool struct{ sets []*tool.Set }
 
-func (*offers) Name() string { return "m" }
+func (*offersTool) Name() string { return "m" }
 
-func (o *offers) Stream(_ context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
+func (o *offersTool) Stream(_ context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
 	o.sets = append(o.sets, req.Tools)
 	return yield(&chat.Chunk{Parts: []chat.Part{{Text: "x"}}, Finish: chat.FinishStop})
 }
@@ -168,7 +168,7 @@ func (*lists) Call(context.Context, tool.Call) (tool.Result, error) {
 // set of the servers is seen at once.
 func TestNarrowedSetIsShared(t *testing.T) {
 	t.Parallel()
-	model, tools := new(offers), &lists{set: addAndRead}
+	model, tools := new(offersTool), &lists{set: addAndRead}
 	a := agent.New(agent.Config{Model: model, Tools: tools})
 	run := func(access chat.ToolAccess) *tool.Set {
 		if _, err := a.Run(t.Context(), &chat.Request{Input: "hi", Tools: access}, nothing{}); err != nil {

@@ -119,4 +119,4 @@ const defaultMaxSteps = 8
 
 // narrowed is a set of tools, and what of it a turn may call that must change
 // nothing.
-type narrowed struct{ whole, readOnly *tool.Set }
+type narrowed struct{ full, readOnly *tool.Set }

@@ -15,13 +15,13 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// malformed is the cause of a call that cannot be read, as a driver reports it.
-type malformed struct{}
+// isMalformed is the cause of a call that cannot be read, as a driver reports it.
+type isMalformed struct{}
 
-func (malformed) Error() string       { return "MALFORMED_FUNCTION_CALL" }
-func (malformed) MalformedCall() bool { return true }
+func (isMalformed) Error() string       { return "MALFORMED_FUNCTION_CALL" }
+func (isMalformed) MalformedCall() bool { return true }
 
-var errMalformed = &fault.Error{Type: fault.ModelError, Message: "The model wrote a call that cannot be read", Err: malformed{}}
+var errMalformed = &fault.Error{Type: fault.ModelError, Message: "The model wrote a call that cannot be read", Err: isMalformed{}}
 
 func text(s string) chat.Chunk    { return chat.Chunk{Parts: []chat.Part{{Text: s}}} }
 func thought(s string) chat.Chunk { return chat.Chunk{Parts: []chat.Part{{Text: s, Thought: true}}} }

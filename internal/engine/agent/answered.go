@@ -12,16 +12,16 @@ import (
 	"sluice/stream"
 )
 
-// settle takes over the calls of a step. If none waits, their results become the
+// closeStep takes over the calls of a step. If none waits, their results become the
 // next message.
-func (t *turn) settle(jobs []*job) {
+func (t *turn) closeStep(jobs []*job) {
 	s := &t.state
 	waits := slices.ContainsFunc(jobs, func(j *job) bool { return j.waits })
-	if t.require(jobs, waits); s.Over() {
+	if t.requireClientCalls(jobs, waits); s.IsOver() {
 		return
 	}
 	if !waits {
-		s.reply(len(jobs), func(i int) *tool.Result { return jobs[i].forModel() })
+		s.addResults(len(jobs), func(i int) *tool.Result { return jobs[i].forModel() })
 		return
 	}
 	s.Open = make([]OpenCall, len(jobs))
@@ -29,7 +29,7 @@ func (t *turn) settle(jobs []*job) {
 		s.Open[i] = OpenCall{ID: j.event.ID, Call: j.call, Within: j.within, key: j.key}
 		switch {
 		case j.client:
-			s.Open[i].Answer, s.Open[i].Note = answerRefused, notWithApproval
+			s.Open[i].Answer, s.Open[i].Message = answerRefused, notWithApproval
 		case !j.waits:
 			s.Open[i].Answer, s.Open[i].Result = answerRan, j.forModel()
 		}
@@ -44,11 +44,11 @@ func (t *turn) runAnswered() error {
 	for i := range s.Open {
 		switch c := &s.Open[i]; c.Answer {
 		case answerApproved:
-			jobs[i] = t.approved(c)
+			jobs[i] = t.startApproved(c)
 		case answerDecided:
-			jobs[i] = t.continued(c)
+			jobs[i] = t.startContinued(c)
 		case answerRuns:
-			jobs[i] = t.again(c)
+			jobs[i] = t.repeatCall(c)
 		}
 		if jobs[i] != nil && jobs[i].err == nil {
 			approved = append(approved, jobs[i])
@@ -57,7 +57,7 @@ func (t *turn) runAnswered() error {
 	t.closeRefused()
 	t.intendAnswered(jobs)
 	t.sink.Flush()
-	approved, err := t.confirm(approved)
+	approved, err := t.confirmStored(approved)
 	if err == nil {
 		err = t.runAll(t.tools, approved)
 	}
@@ -67,13 +67,13 @@ func (t *turn) runAnswered() error {
 	t.hand = atHand{}
 	for i, j := range jobs {
 		if j != nil && !j.waits {
-			s.Open[i].Result = s.Open[i].result(j)
+			s.Open[i].Result = s.Open[i].approvedResult(j)
 		}
 	}
 	if s.suspendedAgain(jobs) {
 		return nil
 	}
-	s.reply(len(s.Open), func(i int) *tool.Result { return s.Open[i].Result })
+	s.addResults(len(s.Open), func(i int) *tool.Result { return s.Open[i].Result })
 	return nil
 }
 
@@ -84,50 +84,50 @@ func (t *turn) closeRefused() {
 		c := &t.state.Open[i]
 		switch {
 		case c.Answer == answerRejected:
-			t.forbid(c)
-			t.rejected(c)
+			t.forbidCall(c)
+			t.emitRejected(c)
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
-				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
+				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Message)}
 		case c.Answer == answerRefused && c.Outcome:
-			t.lose(c.key)
+			t.markLost(c.key)
 			c.Result = lostResult(c)
 		case c.Answer == answerRefused:
-			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
+			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Message}
 		}
 	}
 }
 
-// approved reports a call that was allowed to run, and closes one that may not any more.
-func (t *turn) approved(c *OpenCall) *job {
+// startApproved reports a call that was allowed to run, and closes one that may not any more.
+func (t *turn) startApproved(c *OpenCall) *job {
 	call := c.Call
 	if c.Changed != nil {
 		call.Arguments = c.Changed
 	}
 	j := newJob(c.ID, call, t.tools.Lookup(call.Name))
 	j.key, j.sent = c.key, c.sent
-	j.err = t.recheck(j, c)
-	t.start(j)
+	j.err = t.recheckApproved(j, c)
+	t.emitStarted(j)
 	if j.err != nil {
-		t.close(j)
+		t.closeCall(j)
 	}
 	return j
 }
 
-// rejected reports a call that a person has not allowed: a client that was asked about it
+// emitRejected reports a call that a person has not allowed: a client that was asked about it
 // learns that nothing will come of it.
-func (t *turn) rejected(c *OpenCall) {
+func (t *turn) emitRejected(c *OpenCall) {
 	j := newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
 	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: true}) // it does not run
 	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: c.Call.Name})
 	t.sink.Emit(&stream.ToolFailed{Call: j.event, ErrorType: fault.ApprovalRejected,
-		Message: "The call of " + shown(c.Call.Name) + " was not executed: the user has not allowed it"})
+		Message: "The call of " + safeToolName(c.Call.Name) + " was not executed: the user has not allowed it"})
 }
 
-// result returns what the model receives of an approved call.
-func (c *OpenCall) result(j *job) *tool.Result {
+// approvedResult returns what the model receives of an approved call.
+func (c *OpenCall) approvedResult(j *job) *tool.Result {
 	r := j.forModel()
 	if c.Changed != nil {
-		r = modified(r, c.Changed)
+		r = withNewArguments(r, c.Changed)
 	}
-	return noted(r, c.Note)
+	return withUserNote(r, c.Message)
 }

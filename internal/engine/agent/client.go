@@ -14,17 +14,17 @@ import (
 // merged is a set with the client's tools in it, made once for each set of the servers'. The
 // zero value has none.
 type merged struct {
-	app   *chat.Application
-	whole *tool.Set // of the servers
-	all   *tool.Set
+	app       *chat.Application
+	ofServers *tool.Set // of the servers
+	all       *tool.Set
 }
 
-// with returns what a turn may call.
-func (m *merged) with(whole *tool.Set, app *chat.Application) *tool.Set {
+// addClientTools returns what a turn may call.
+func (m *merged) addClientTools(whole *tool.Set, app *chat.Application) *tool.Set {
 	if app == nil || len(app.Tools) == 0 {
 		return whole
 	}
-	if m.whole != whole || m.app != app {
+	if m.ofServers != whole || m.app != app {
 		all := &tool.Set{Unavailable: whole.Unavailable, Specs: slices.Clone(whole.Specs), Passing: true}
 		for i := range app.Tools {
 			all.Specs = append(all.Specs, app.Tools[i].Spec)
@@ -34,23 +34,23 @@ func (m *merged) with(whole *tool.Set, app *chat.Application) *tool.Set {
 	return m.all
 }
 
-// runs says whether the client runs the tool.
-func (m *merged) runs(spec *tool.Spec) bool {
-	return spec != nil && m.app != nil && m.whole.Lookup(spec.Name) == nil
+// runsAtClient says whether the client runs the tool.
+func (m *merged) runsAtClient(spec *tool.Spec) bool {
+	return spec != nil && m.app != nil && m.ofServers.Lookup(spec.Name) == nil
 }
 
-// asked sets what an application asks of a model call.
-func asked(req *chat.ModelRequest, app *chat.Application) {
+// applyOptions sets what an application asks of a model call.
+func applyOptions(req *chat.ModelRequest, app *chat.Application) {
 	if app.MaxTokens > 0 && (req.MaxTokens == 0 || app.MaxTokens < req.MaxTokens) {
 		req.MaxTokens = app.MaxTokens
 	}
-	if c := app.Choice; c.Must && req.Step == 1 && offers(req.Tools, c.Name) {
+	if c := app.Choice; c.Must && req.Step == 1 && offersTool(req.Tools, c.Name) {
 		req.ForceTool, req.Tool = true, c.Name
 	}
 }
 
-// offers says whether a tool is on offer; an empty name: any.
-func offers(tools *tool.Set, name string) bool {
+// offersTool says whether a tool is on offer; an empty name: any.
+func offersTool(tools *tool.Set, name string) bool {
 	return len(tools.Specs) > 0 && (name == "" || tools.Lookup(name) != nil)
 }
 
@@ -58,9 +58,9 @@ func offers(tools *tool.Set, name string) bool {
 // person: a turn can wait for one of the two.
 const notWithApproval = "another call of this step waits for a person's approval. Call it again if it is still needed."
 
-// require ends the turn with the calls that the client must run, unless others wait for a
+// requireClientCalls ends the turn with the calls that the client must run, unless others wait for a
 // person.
-func (t *turn) require(jobs []*job, waits bool) {
+func (t *turn) requireClientCalls(jobs []*job, waits bool) {
 	if waits {
 		return
 	}

@@ -5,16 +5,16 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// fallback opens the call of the tool that the configuration names for when j's
+// openFallback opens the call of the tool that the configuration names for when j's
 // server is unavailable, with the same arguments. It returns nil if there is none,
 // or if j may have changed something: then running another tool as well could do
 // the same thing twice. A fallback whose own server is unavailable is followed by the
 // next one of the call that it is for; fallbacks of its own it has none.
-func (t *turn) fallback(j *job, tools *tool.Set) *job {
+func (t *turn) openFallback(j *job, tools *tool.Set) *job {
 	if !j.hadNoServer() {
 		return nil
 	}
-	first := j.first()
+	first := j.originalCall()
 	spec := first.nextFallback(tools)
 	if spec == nil {
 		return nil
@@ -29,11 +29,11 @@ func (t *turn) fallback(j *job, tools *tool.Set) *job {
 	}
 	s := t.newJob(call, spec)
 	s.key, s.fallbackOf = key, first
-	if !t.instead(s) {
+	if !t.saveFallback(s) {
 		return nil
 	}
 	first.fallback = s
-	t.start(s)
+	t.emitStarted(s)
 	return s
 }
 

@@ -17,7 +17,7 @@ var searchAndLookup = &tool.Set{Specs: []tool.Spec{
 	{Name: "lookup", Server: "two", Fallback: "search"},
 }}
 
-func unavailable(noEffect bool) error {
+func isUnavailable(noEffect bool) error {
 	return &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, NoEffect: noEffect, Unknown: !noEffect}
 }
 
@@ -45,16 +45,16 @@ func TestSubstitute(t *testing.T) {
 		events []string // of the step
 		result string
 	}{
-		"answers": {map[string]error{"search": unavailable(true)},
+		"answers": {map[string]error{"search": isUnavailable(true)},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchUnavailable, "call call_1 lookup@two {\"q\":1}", "completed call_1 1s lookup {\"q\":1}"},
 			"lookup {\"q\":1}\n[search was unavailable; lookup answered in its place with the same arguments]"},
-		"is unavailable itself, and nobody stands in for it": {map[string]error{"search": unavailable(true), "lookup": unavailable(true)},
+		"is unavailable itself, and nobody stands in for it": {map[string]error{"search": isUnavailable(true), "lookup": isUnavailable(true)},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchUnavailable, "call call_1 lookup@two {\"q\":1}", "failed call_1 1s MCP service temporarily unavailable", searchUnavailable},
 			"! MCP service temporarily unavailable\n[search was unavailable; lookup was called in its place with the same arguments]"},
-		"is lost": {map[string]error{"search": unavailable(true), "lookup": unknown},
+		"is lost": {map[string]error{"search": isUnavailable(true), "lookup": unknown},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchUnavailable, "call call_1 lookup@two {\"q\":1}", "unknown call_1 1s lost", "error tool_execution_failed lost"},
 			"! lost. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown.\n[search was unavailable; lookup was called in its place with the same arguments]"},
-		"not after an unknown outcome": {map[string]error{"search": unavailable(false)},
+		"not after an unknown outcome": {map[string]error{"search": isUnavailable(false)},
 			[]string{"call a search@one {\"q\":1}", "unknown a 1s MCP service temporarily unavailable", searchUnavailable},
 			"! MCP service temporarily unavailable. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."},
 		"not when it may have had an effect": {map[string]error{"search": &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage}},
@@ -86,7 +86,7 @@ func TestNothingRunsAfterALostSubstitute(t *testing.T) {
 	lost := &fault.Error{Type: fault.ToolFailed, Message: "lost", Unknown: true}
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "search", "{}")), wants(call("b", "search", "{}"), call("c", "lookup", "{ }")), says("x")},
-		tools:   searchAndLookup, call: failing(map[string]error{"search": unavailable(true), "lookup": lost}),
+		tools:   searchAndLookup, call: failing(map[string]error{"search": isUnavailable(true), "lookup": lost}),
 	})
 	if len(got.calls) != 2 {
 		t.Errorf("%d calls ran, want 2: %v", len(got.calls), got.calls)
@@ -103,7 +103,7 @@ func TestSubstituteNextToOtherCalls(t *testing.T) {
 			if c.Name == "slow" {
 				time.Sleep(1500 * time.Millisecond)
 			}
-			return failing(map[string]error{"search": unavailable(true)})(ctx, c)
+			return failing(map[string]error{"search": isUnavailable(true)})(ctx, c)
 		},
 	})
 	got.want(t, "start m", "call a search@one {}", "call b slow@two {}", searchFailed, searchUnavailable, "call call_1 lookup@two {}",
@@ -119,7 +119,7 @@ func TestSubstituteThatIsNotOffered(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "search", "{}")), says("x")},
-		tools:   &tool.Set{Specs: searchAndLookup.Specs[:1]}, call: failing(map[string]error{"search": unavailable(true)}),
+		tools:   &tool.Set{Specs: searchAndLookup.Specs[:1]}, call: failing(map[string]error{"search": isUnavailable(true)}),
 	})
 	got.want(t, "start m", "call a search@one {}", searchFailed, searchUnavailable, "delta x", "done stop")
 }
@@ -128,7 +128,7 @@ func TestNoSubstituteWhenTheTurnIsOver(t *testing.T) {
 	t.Parallel()
 	s := scene{
 		answers: []answer{wants(call("a", "search", "{}")), says("x")},
-		tools:   searchAndLookup, call: failing(map[string]error{"search": unavailable(true)}),
+		tools:   searchAndLookup, call: failing(map[string]error{"search": isUnavailable(true)}),
 	}
 	s.timeout = 900 * time.Millisecond
 	if got := play(t, s); len(got.calls) != 1 || got.done.Reason != "timeout" {

@@ -16,7 +16,7 @@ type Inner struct {
 	Request *chat.Request
 
 	events chan<- stream.Event
-	over   <-chan struct{} // nobody reads events any more
+	done   <-chan struct{} // nobody reads events any more
 	usage  chat.Usage
 }
 
@@ -28,7 +28,7 @@ const maxInner = 64
 func (i *Inner) Emit(ev stream.Event) {
 	select {
 	case i.events <- ev:
-	case <-i.over:
+	case <-i.done:
 	}
 }
 

@@ -34,8 +34,8 @@ type job struct {
 	news   mailbox   // what the tool reports of its progress
 	nextAt time.Time // when the next report may be sent; the turn's goroutine alone uses it
 
-	over  func() // ends what chat.Saver.Begin began; nil: nothing
-	inner *Inner // what it says about itself; nil: nothing
+	endSaving func() // ends what chat.Saver.Begin began; nil: nothing
+	inner     *Inner // what it says about itself; nil: nothing
 	// within is what waits in it for a person; nil: nothing. continued is how it continues that
 	// has waited; nil: it begins.
 	within    *Within
@@ -56,7 +56,7 @@ func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
 	if known := chat.TurnOf(t.ctx); l.seed == "" && known.RequestID != "" {
 		l.seed = chat.CallSeed(t.req.Turn, known.RequestID, known.Began)
 	}
-	return newJob(l.id(c.ID), c, spec)
+	return newJob(l.newCallID(c.ID), c, spec)
 }
 
 // newJob makes a job of a call. spec is nil for a tool that is not offered;
@@ -70,10 +70,10 @@ func newJob(id string, c tool.Call, spec *tool.Spec) *job {
 	return j
 }
 
-// failure returns why the call failed, or nil. Tools says what it knows of the
+// callFailure returns why the call failed, or nil. Tools says what it knows of the
 // outcome; a call that ended by a bug, or with nothing but the turn's own end, may
 // have taken effect.
-func (j *job) failure(turn context.Context) *fault.Error {
+func (j *job) callFailure(turn context.Context) *fault.Error {
 	f := fault.From(j.err)
 	if f == nil {
 		if !j.result.IsError {
@@ -104,8 +104,8 @@ func isOutcome(f *fault.Error, turn context.Context) bool {
 	return false
 }
 
-// first returns the call that this one stands in for, or else the call itself.
-func (j *job) first() *job {
+// originalCall returns the call that this one stands in for, or else the call itself.
+func (j *job) originalCall() *job {
 	if j.fallbackOf != nil {
 		return j.fallbackOf
 	}
@@ -153,5 +153,5 @@ func (j *job) ofFallback() *tool.Result {
 		how = "was called in its place"
 	}
 	r.ID, r.Name = j.call.ID, j.call.Name
-	return remarked(r, fmt.Sprintf("%s was unavailable; %s %s with the same arguments", j.call.Name, j.fallback.call.Name, how))
+	return withRemark(r, fmt.Sprintf("%s was unavailable; %s %s with the same arguments", j.call.Name, j.fallback.call.Name, how))
 }

@@ -17,32 +17,32 @@ const maxIdentical = 3
 
 // ledger remembers the tool calls of a turn.
 type ledger struct {
-	seed string // of the ids that are given out
-	n    int    // ids given out
-	ids  index[struct{}]
-	made index[made] // by callKey
+	seed    string // of the ids that are given out
+	n       int    // ids given out
+	ids     index[struct{}]
+	records index[callRecord] // by callKey
 }
 
-// made is what became of the calls with one key.
-type made struct {
+// callRecord is what became of the calls with one key.
+type callRecord struct {
 	times    int
 	lost     bool // the outcome of one is unknown
 	rejected bool // a person has not allowed one
 }
 
-// find returns the entry of a key, a new one if there is none.
-func (l *ledger) find(key string) *made {
-	if m := l.made.find(key); m != nil {
+// recordOf returns the entry of a key, a new one if there is none.
+func (l *ledger) recordOf(key string) *callRecord {
+	if m := l.records.find(key); m != nil {
 		return m
 	}
-	return l.made.add(key)
+	return l.records.add(key)
 }
 
-// id returns the id that the events of a call carry: the model's own if it is fit
+// newCallID returns the id that the events of a call carry: the model's own if it is fit
 // and new, else one of ours. Gemini 2.5 gives none.
-func (l *ledger) id(own string) string {
+func (l *ledger) newCallID(own string) string {
 	id := own
-	for id == "" || l.ids.find(id) != nil || len(id) > 64 || strings.ContainsFunc(id, unfit) {
+	for id == "" || l.ids.find(id) != nil || len(id) > 64 || strings.ContainsFunc(id, isUnfitForID) {
 		l.n++
 		id = chat.CallID(l.seed, l.n)
 	}
@@ -50,32 +50,32 @@ func (l *ledger) id(own string) string {
 	return id
 }
 
-// unfit says whether a character of a model's id is replaced in ours: ids
+// isUnfitForID says whether a character of a model's id is replaced in ours: ids
 // appear in frames, log and metrics of clients.
-func unfit(r rune) bool {
+func isUnfitForID(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 }
 
-// admit decides whether a call may run, when running others of its step already
+// admitCall decides whether a call may run, when running others of its step already
 // do. It returns the key under which equal calls are counted.
-func (l *ledger) admit(c tool.Call, running int) (key string, err error) {
+func (l *ledger) admitCall(c tool.Call, running int) (key string, err error) {
 	if running >= maxParallel {
-		return "", refusal(c, fmt.Sprintf("at most %d calls run in one step", maxParallel), "Call it again if it is still needed.")
+		return "", refusalFault(c, fmt.Sprintf("at most %d calls run in one step", maxParallel), "Call it again if it is still needed.")
 	}
 	key = callKey(c)
-	if err := l.refusal(c, key); err != nil {
+	if err := l.checkRefused(c, key); err != nil {
 		return "", err
 	}
-	m := l.find(key)
+	m := l.recordOf(key)
 	if m.times++; m.times >= maxIdentical {
-		return "", refusal(c, "the same call was made twice before", "Use the results that you have.")
+		return "", refusalFault(c, "the same call was made twice before", "Use the results that you have.")
 	}
 	return key, nil
 }
 
-// refusal returns why a call with that key may not be made again; nil: it may.
-func (l *ledger) refusal(c tool.Call, key string) error {
-	switch m := l.made.find(key); {
+// checkRefused returns why a call with that key may not be made again; nil: it may.
+func (l *ledger) checkRefused(c tool.Call, key string) error {
+	switch m := l.records.find(key); {
 	case m == nil:
 	case m.lost:
 		return refusalOfLost(c)
@@ -86,36 +86,36 @@ func (l *ledger) refusal(c tool.Call, key string) error {
 }
 
 func refusalOfRejected(c tool.Call) error {
-	return refusal(c, "the user has not allowed this call", "Do not repeat it; do without it, or tell the user.")
+	return refusalFault(c, "the user has not allowed this call", "Do not repeat it; do without it, or tell the user.")
 }
 
 // refusalOfLost is what the model receives in place of a call whose first outcome nobody knows.
 // To run it again could do a thing twice.
 func refusalOfLost(c tool.Call) error {
-	return refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
+	return refusalFault(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 }
 
-// lose notes that the outcome of a call is unknown.
-func (l *ledger) lose(key string) {
+// markLost notes that the outcome of a call is unknown.
+func (l *ledger) markLost(key string) {
 	if key != "" {
-		l.find(key).lost = true
+		l.recordOf(key).lost = true
 	}
 }
 
-// refusal says why a call does not run, and what the model is to do instead.
-func refusal(c tool.Call, why, instead string) error {
+// refusalFault says why a call does not run, and what the model is to do instead.
+func refusalFault(c tool.Call, why, instead string) error {
 	return &fault.Error{
 		Type:     fault.ToolFailed,
 		NoEffect: true,
-		Message:  "The call of " + shown(c.Name) + " was not executed: " + why,
+		Message:  "The call of " + safeToolName(c.Name) + " was not executed: " + why,
 		Hint:     "Not executed: " + why + ". " + instead,
 	}
 }
 
-// shown returns a tool's name as it may stand in a text for a person. A model can
+// safeToolName returns a tool's name as it may stand in a text for a person. A model can
 // make up any name, a path for example.
-func shown(name string) string {
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r != ':' && unfit(r) }) {
+func safeToolName(name string) string {
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r != ':' && isUnfitForID(r) }) {
 		return "a tool that does not exist"
 	}
 	return name

@@ -10,28 +10,28 @@ import (
 	"sluice/stream"
 )
 
-// loop continues until the turn is over or a call waits for an answer from outside. Every step
+// runLoop continues until the turn is over or a call waits for an answer from outside. Every step
 // leaves a state that can be saved and continued.
-func (t *turn) loop() error {
-	for !t.state.Over() && !t.state.stopped() {
-		if err := t.advance(); err != nil {
+func (t *turn) runLoop() error {
+	for !t.state.IsOver() && !t.state.isStopped() {
+		if err := t.makeStep(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// advance makes the next step. The last one has no tools.
-func (t *turn) advance() error {
-	if t.state.Over() {
+// makeStep makes the next step. The last one has no tools.
+func (t *turn) makeStep() error {
+	if t.state.IsOver() {
 		return nil
 	}
 	if len(t.state.Open) > 0 {
 		return t.runAnswered()
 	}
 	spent := t.budget != nil && t.budget.Reached(t.state.Usage)
-	last := t.prepare(spent)
-	finish, err := t.ask(&t.request)
+	last := t.prepareRequest(spent)
+	finish, err := t.askModel(&t.request)
 	if err != nil {
 		return err
 	}
@@ -48,16 +48,16 @@ func (t *turn) advance() error {
 // lastTokens is how long the answer may be that ends a turn whose budget is spent.
 const lastTokens = 1024
 
-// prepare makes the request of the next step, and says whether that is the last one.
+// prepareRequest makes the request of the next step, and says whether that is the last one.
 // spent says that the turn's budget is. The request is made in a frame of its own, which
 // is gone while the model is waited for.
-func (t *turn) prepare(spent bool) (last bool) {
+func (t *turn) prepareRequest(spent bool) (last bool) {
 	t.state.Steps++
 	req := &t.request
 	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered, Retracts: t.req.Facts.Retracts,
 		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens, Of: t.req, Agent: t.agent.cfg.Origin}
 	if t.req.App != nil {
-		asked(req, t.req.App)
+		applyOptions(req, t.req.App)
 	}
 	if spent {
 		req.MaxTokens = lastTokens

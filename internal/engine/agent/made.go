@@ -7,19 +7,19 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// made returns what the turn has added to the conversation, for who remembers it. A turn that
+// addedMessages returns what the turn has added to the conversation, for who remembers it. A turn that
 // continues elsewhere has no more than the time at which it began.
-func (t *turn) made() []chat.TurnMessages {
-	if t.asked == 0 {
+func (t *turn) addedMessages() []chat.TurnMessages {
+	if t.inputCount == 0 {
 		if line := chat.LineIn(t.state.Messages); line != "" {
 			return []chat.TurnMessages{{Line: line}}
 		}
 		return nil
 	}
-	if t.asked >= len(t.state.Messages) {
+	if t.inputCount >= len(t.state.Messages) {
 		return nil
 	}
-	messages := slices.Clone(t.state.Messages[t.asked:])
+	messages := slices.Clone(t.state.Messages[t.inputCount:])
 	for i := range messages {
 		if messages[i].Role == chat.RoleModel {
 			messages[i].Origin = t.agent.originOf(messages[i].Maker)

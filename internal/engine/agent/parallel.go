@@ -25,11 +25,11 @@ type parallel struct {
 	working []*job    // in the order in which they began
 	ended   chan *job // has room for all, so that nobody waits for the client
 	// news has room for one: that some mailbox has something, not which.
-	news  chan struct{}
-	inner chan stream.Event // of calls that emit events of their own; nil: none does
-	over  chan struct{}     // closed when inner is not read any more
-	due   *time.Timer       // for news that came too soon after the last
-	fatal error             // of the first call that ended the turn
+	news      chan struct{}
+	inner     chan stream.Event // of calls that emit events of their own; nil: none does
+	innerDone chan struct{}     // closed when inner is not read any more
+	due       *time.Timer       // for news that came too soon after the last
+	fatal     error             // of the first call that ended the turn
 }
 
 // runAll runs the jobs at the same time, reports their progress, and closes each as it ends. A
@@ -37,7 +37,7 @@ type parallel struct {
 // are waited for.
 func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	if len(jobs) == 0 {
-		return t.over()
+		return t.stopCause()
 	}
 	c := &parallel{turn: t, tools: tools, ended: make(chan *job, maxParallel), news: make(chan struct{}, 1), due: time.NewTimer(time.Hour)}
 	c.due.Stop()
@@ -46,16 +46,16 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	defer c.wg.Wait()
 	defer c.cancel(nil) // before the wait, so that a panic here does not wait for hours
 	if t.agent.callees != nil {
-		c.inner, c.over = make(chan stream.Event, maxInner), make(chan struct{})
-		defer close(c.over)
+		c.inner, c.innerDone = make(chan stream.Event, maxInner), make(chan struct{})
+		defer close(c.innerDone)
 	}
 	for _, j := range jobs {
-		c.start(j)
+		c.startCall(j)
 	}
 	for len(c.working) > 0 {
 		select {
 		case j := <-c.ended:
-			c.end(j)
+			c.endCall(j)
 		case ev := <-c.inner:
 			t.sink.Emit(ev)
 			c.emitInner()
@@ -71,15 +71,15 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	if c.fatal != nil {
 		return c.fatal
 	}
-	return t.over()
+	return t.stopCause()
 }
 
-// start runs j on a goroutine of its own, which ends with j and is waited for
+// startCall runs j on a goroutine of its own, which ends with j and is waited for
 // by wait. ended has room for all, so nobody blocks on it.
-func (c *parallel) start(j *job) {
+func (c *parallel) startCall(j *job) {
 	c.working = append(c.working, j)
-	if c.turn.hand.open != nil && j.unsafe() {
-		j.over = c.turn.saver().Begin()
+	if c.turn.hand.open != nil && j.isUnsafe() {
+		j.endSaving = c.turn.saver().Begin()
 	}
 	// Goroutine (tool call): runs one call and puts it into `ended`, which has room for all.
 	// Ends: the call returns; its context ends with the turn.
@@ -87,39 +87,39 @@ func (c *parallel) start(j *job) {
 	c.wg.Go(func() {
 		stack.Reserve()
 		if c.inner != nil {
-			j.inner = &Inner{CallID: j.event.ID, Continued: j.continued, Request: c.turn.req, events: c.inner, over: c.over}
+			j.inner = &Inner{CallID: j.event.ID, Continued: j.continued, Request: c.turn.req, events: c.inner, done: c.innerDone}
 		}
-		j.run(c.ctx, c.turn, c.wake)
+		j.runTool(c.ctx, c.turn, c.wakeTurn)
 		c.ended <- j
 	})
 }
 
-// end closes a job and, if its server was unavailable, starts its fallback.
-func (c *parallel) end(j *job) {
+// endCall closes a job and, if its server was unavailable, starts its fallback.
+func (c *parallel) endCall(j *job) {
 	c.emitProgressOf(j, time.Now()) // it came before the end
 	if j.inner != nil {
 		c.emitInner()
 		c.turn.state.Usage.Add(j.inner.usage)
 	}
-	c.working = without(c.working, j)
-	c.turn.resulted(j)
-	c.turn.close(j)
-	if j.over != nil {
-		j.over()
+	c.working = removeJob(c.working, j)
+	c.turn.saveOutcome(j)
+	c.turn.closeCall(j)
+	if j.endSaving != nil {
+		j.endSaving()
 	}
 	if j.err != nil && endsTurn(fault.From(j.err)) && c.fatal == nil {
 		c.fatal = j.err
 		c.cancel(c.fatal)
 	}
-	if c.fatal == nil && c.turn.over() == nil {
-		if s := c.turn.fallback(j, c.tools); s != nil {
-			c.start(s)
+	if c.fatal == nil && c.turn.stopCause() == nil {
+		if s := c.turn.openFallback(j, c.tools); s != nil {
+			c.startCall(s)
 		}
 	}
 }
 
-// without removes j in place.
-func without(jobs []*job, j *job) []*job {
+// removeJob removes j in place.
+func removeJob(jobs []*job, j *job) []*job {
 	kept := jobs[:0]
 	for _, other := range jobs {
 		if other != j {
@@ -141,8 +141,8 @@ func (c *parallel) emitInner() {
 	}
 }
 
-// wake notifies the turn's goroutine that there is news. It does not block.
-func (c *parallel) wake() {
+// wakeTurn notifies the turn's goroutine that there is news. It does not block.
+func (c *parallel) wakeTurn() {
 	select {
 	case c.news <- struct{}{}:
 	default: // it has been woken

@@ -12,53 +12,53 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// enter makes the first State of a request's turn, or continues with the one that was paused.
-func (t *turn) enter(req *chat.Request) error {
+// enterTurn makes the first State of a request's turn, or continues with the one that was paused.
+func (t *turn) enterTurn(req *chat.Request) error {
 	t.req, t.state.request = req, req
 	if req.Resumed == nil {
-		return t.begin(req)
+		return t.beginTurn(req)
 	}
 	var s State
 	if err := s.UnmarshalJSON(req.Resumed.State); err != nil {
 		return err
 	}
-	if err := s.decide(req.Resumed.Decisions); err != nil {
+	if err := s.applyDecisions(req.Resumed.Decisions); err != nil {
 		return err
 	}
 	s.request = req
 	t.state = s
-	if err := t.over(); err != nil {
+	if err := t.stopCause(); err != nil {
 		return err
 	}
-	t.tools = t.available()
+	t.tools = t.availableTools()
 	if req.Resumed.TakenOver {
-		t.goOnHere()
+		t.continueStream()
 	}
-	return t.over()
+	return t.stopCause()
 }
 
-// goOnHere continues in the stream in which the process before has ended.
-func (t *turn) goOnHere() {
+// continueStream continues in the stream in which the process before has ended.
+func (t *turn) continueStream() {
 	t.state.saved = len(t.state.Messages)
 	for i := range t.state.Messages {
 		if t.state.Messages[i].Spoken() {
-			t.asked = i + 1
+			t.inputCount = i + 1
 		}
 	}
-	t.closed()
+	t.emitClosedCalls()
 }
 
-// decide answers the calls that wait.
-func (s *State) decide(decisions []chat.Decision) error {
+// applyDecisions answers the calls that wait.
+func (s *State) applyDecisions(decisions []chat.Decision) error {
 	for _, d := range decisions {
 		if c := s.askedWithin(d.CallID); c != nil {
-			if err := c.decide(d); err != nil {
+			if err := c.decideWithin(d); err != nil {
 				return err
 			}
 			continue
 		}
 		if i := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == d.CallID && c.Outcome }); i >= 0 {
-			if err := s.outcome(&s.Open[i], d); err != nil {
+			if err := s.applyOutcome(&s.Open[i], d); err != nil {
 				return err
 			}
 			continue
@@ -68,11 +68,11 @@ func (s *State) decide(decisions []chat.Decision) error {
 		case chat.Approve:
 			err = s.Approve(d.CallID)
 		case chat.Modify:
-			err = s.modify(d.CallID, d.Arguments)
+			err = s.modifyCall(d.CallID, d.Arguments)
 		case chat.Reject:
 			err = s.Reject(d.CallID, d.Message)
 		case chat.Refuse:
-			err = s.refuse(d.CallID, d.Message)
+			err = s.refuseCall(d.CallID, d.Message)
 		default:
 			err = fmt.Errorf("action %q of a decision", d.Action)
 		}
@@ -82,48 +82,48 @@ func (s *State) decide(decisions []chat.Decision) error {
 		i := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == d.CallID })
 		s.Open[i].sent = d.Key
 		if s.Open[i].print = d.Fingerprint; d.Action == chat.Approve || d.Action == chat.Modify {
-			s.Open[i].Note = d.Message
+			s.Open[i].Message = d.Message
 		}
 	}
 	return nil
 }
 
-// outcome accepts what a person says of a call that was made.
-func (s *State) outcome(c *OpenCall, d chat.Decision) error {
+// applyOutcome accepts what a person says of a call that was made.
+func (s *State) applyOutcome(c *OpenCall, d chat.Decision) error {
 	switch d.Action {
 	case chat.Approve:
-		return s.answer(d.CallID, func(c *OpenCall) { c.Answer, c.sent = answerApproved, d.Key })
+		return s.answerCall(d.CallID, func(c *OpenCall) { c.Answer, c.sent = answerApproved, d.Key })
 	case chat.Modify:
 		return s.Supply(c.ID, d.Result, false)
 	case chat.Reject:
 		return s.Supply(c.ID, "A person says that this call was not carried out.", true)
 	case chat.Refuse:
-		return s.refuse(d.CallID, d.Message)
+		return s.refuseCall(d.CallID, d.Message)
 	}
 	return fmt.Errorf("action %q of a decision", d.Action)
 }
 
-// answer runs the loop until the turn is over or paused. Calls that nobody can be asked
+// runUntilPaused runs the loop until the turn is over or paused. Calls that nobody can be asked
 // about are refused, and the model continues without them.
-func (t *turn) answer() (*chat.Paused, error) {
+func (t *turn) runUntilPaused() (*chat.Paused, error) {
 	for {
-		if err := t.loop(); err != nil || t.state.Over() {
+		if err := t.runLoop(); err != nil || t.state.IsOver() {
 			return nil, err
 		}
-		if p, err := t.put(); p != nil || err != nil {
+		if p, err := t.pauseOrRefuse(); p != nil || err != nil {
 			return p, err
 		}
 	}
 }
 
-// put asks about the calls that wait. It returns nil if nobody can be asked: then they are
+// pauseOrRefuse asks about the calls that wait. It returns nil if nobody can be asked: then they are
 // refused.
 //
 // It is not inlined, as its frame would lie on the stack of every open stream.
 //
 //go:noinline
-func (t *turn) put() (*chat.Paused, error) {
-	p, err := t.paused()
+func (t *turn) pauseOrRefuse() (*chat.Paused, error) {
+	p, err := t.pausedState()
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (t *turn) put() (*chat.Paused, error) {
 	return nil, nil
 }
 
-// paused returns what is asked about the calls that wait.
-func (t *turn) paused() (*chat.Paused, error) {
+// pausedState returns what is asked about the calls that wait.
+func (t *turn) pausedState() (*chat.Paused, error) {
 	state, err := json.Marshal(t.state)
 	if err != nil {
 		return nil, err
@@ -152,57 +152,57 @@ func (t *turn) paused() (*chat.Paused, error) {
 	return &chat.Paused{By: chat.PausedAgent, State: state, Usage: t.state.Usage, Questions: []chat.Question{q}}, nil
 }
 
-// recheck says whether an approved call may still run.
-func (t *turn) recheck(j *job, c *OpenCall) error {
+// recheckApproved says whether an approved call may still run.
+func (t *turn) recheckApproved(j *job, c *OpenCall) error {
 	if c.print != "" && j.spec == nil {
-		return refusal(j.call, "the tool is not available at the moment", "Tell the user so.")
+		return refusalFault(j.call, "the tool is not available at the moment", "Tell the user so.")
 	}
 	if c.print != "" && j.spec.Fingerprint() != c.print {
-		return refusal(j.call, "the tool is not the one that was asked about any more", "Call it again if it is still needed.")
+		return refusalFault(j.call, "the tool is not the one that was asked about any more", "Call it again if it is still needed.")
 	}
 	if c.Changed == nil {
-		return t.outlawed(j.call)
+		return t.checkForbidden(j.call)
 	}
 	key, err := t.admitCall(j.call, 0)
 	j.key = key
 	return err
 }
 
-// outlawed returns why nobody in the turn may make a call: its outcome is unknown, or a
+// checkForbidden returns why nobody in the turn may make a call: its outcome is unknown, or a
 // person has not allowed it.
-func (t *turn) outlawed(c tool.Call) error {
-	if err := t.refusal(c); err != nil {
+func (t *turn) checkForbidden(c tool.Call) error {
+	if err := t.sharedRefusal(c); err != nil {
 		return err
 	}
-	return t.state.calls.refusal(c, callKey(c))
+	return t.state.calls.checkRefused(c, callKey(c))
 }
 
-// forbid notes that a person has not allowed a call, for all agents of the turn.
-func (t *turn) forbid(c *OpenCall) {
+// forbidCall notes that a person has not allowed a call, for all agents of the turn.
+func (t *turn) forbidCall(c *OpenCall) {
 	key := c.key
 	if key == "" {
 		key = callKey(c.Call)
 	}
-	t.state.calls.find(key).rejected = true
-	t.note(key, chat.CallRejected)
+	t.state.calls.recordOf(key).rejected = true
+	t.shareVerdict(key, chat.CallRejected)
 }
 
-// modified returns the result of a call whose arguments a person has changed: behind the result
+// withNewArguments returns the result of a call whose arguments a person has changed: behind the result
 // the model reads with which ones it ran.
-func modified(r *tool.Result, args jsontext.Value) *tool.Result {
-	return remarked(r, fmt.Sprintf("The user changed the arguments; the call was made with %s", args))
+func withNewArguments(r *tool.Result, args jsontext.Value) *tool.Result {
+	return withRemark(r, fmt.Sprintf("The user changed the arguments; the call was made with %s", args))
 }
 
-// noted returns a result with what the person said who allowed the call.
-func noted(r *tool.Result, note string) *tool.Result {
+// withUserNote returns a result with what the person said who allowed the call.
+func withUserNote(r *tool.Result, note string) *tool.Result {
 	if note != "" {
-		return remarked(r, "The user says: "+note)
+		return withRemark(r, "The user says: "+note)
 	}
 	return r
 }
 
-// remarked returns a result with a remark of ours behind it, on a line of its own.
-func remarked(r *tool.Result, remark string) *tool.Result {
+// withRemark returns a result with a remark of ours behind it, on a line of its own.
+func withRemark(r *tool.Result, remark string) *tool.Result {
 	r.Text = strings.TrimSuffix(r.Text, "\n") + "\n[" + chat.Line(remark, len(remark)) + "]"
 	return r
 }

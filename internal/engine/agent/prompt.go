@@ -60,7 +60,7 @@ func unavailableNote(tools *tool.Set) string {
 // withFallback names the tools whose server is unavailable and that have a fallback.
 func withFallback(tools *tool.Set) (names []string) {
 	for i := range tools.Specs {
-		if tools.Specs[i].Fallback != "" && unavailable(tools, tools.Specs[i].Server) {
+		if tools.Specs[i].Fallback != "" && isUnavailable(tools, tools.Specs[i].Server) {
 			names = append(names, tools.Specs[i].Name)
 		}
 	}

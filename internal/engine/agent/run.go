@@ -18,28 +18,28 @@ import (
 // paused, to the last, or until calls must wait. See stream.Runner for what it returns.
 // The Usage of a turn that continues holds what it has spent before; times are its own.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (result stream.Result, err error) {
-	t := a.turn(ctx, sink)
-	err = t.enter(req)
+	t := a.newTurn(ctx, sink)
+	err = t.enterTurn(req)
 	if req.Resumed == nil || !req.Resumed.TakenOver {
 		t.before.model, t.before.tools = len(t.state.Model), len(t.state.Tools)
 	}
 	var p *chat.Paused
 	if err == nil {
-		p, err = t.answer()
+		p, err = t.runUntilPaused()
 	}
-	t.conclude(&result, p, req.Record)
+	t.fillResult(&result, p, req.Record)
 	return result, err
 }
 
-// conclude fills in the result of a turn, which was paused with p unless that is nil. It
+// fillResult fills in the result of a turn, which was paused with p unless that is nil. It
 // is not part of Run, whose frame would otherwise hold a second Result while the turn runs: see
 // docs/performance.md about the stack of an open stream.
-func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
-	*result = t.state.result()
+func (t *turn) fillResult(result *stream.Result, p *chat.Paused, made bool) {
+	*result = t.state.resultSoFar()
 	result.Model, result.Tools = result.Model[t.before.model:], result.Tools[t.before.tools:]
 	result.Keyed, result.Required = t.agent.cfg.Keyed, t.required
 	if made {
-		result.TurnMessages = t.made()
+		result.TurnMessages = t.addedMessages()
 	}
 	if p != nil {
 		result.Reason, result.Paused = stream.ApprovalRequired, p
@@ -49,8 +49,8 @@ func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
 // Begin returns the State of a turn that has not asked the model yet, or of the one that
 // req.Resumed continues with. It reports which tools cannot be used.
 func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink)
-	err := t.enter(req)
+	t := a.newTurn(ctx, sink)
+	err := t.enterTurn(req)
 	return t.state, err
 }
 
@@ -61,26 +61,26 @@ func (a *Agent) Opening(ctx context.Context, req *chat.Request) (*chat.ModelRequ
 	if req.App != nil && len(req.App.Continues) > 0 {
 		return nil, false
 	}
-	t := a.turn(ctx, nil)
+	t := a.newTurn(ctx, nil)
 	t.req, t.state.Access = req, req.Tools
-	t.tools = t.available()
+	t.tools = t.availableTools()
 	if len(t.tools.Specs) > 0 || len(t.tools.Unavailable) > 0 {
 		return nil, false
 	}
-	t.open(req)
-	t.prepare(false)
+	t.makePrompt(req)
+	t.prepareRequest(false)
 	return &t.request, true
 }
 
 // Waits returns what is asked about the calls of a State that wait; nil: none does.
 func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
-	if s.Over() || !s.waits() {
+	if s.IsOver() || !s.hasWaiting() {
 		return nil, nil
 	}
-	t := a.turn(ctx, nil)
-	t.goOn(s)
-	t.tools = t.available()
-	p, err := t.paused()
+	t := a.newTurn(ctx, nil)
+	t.takeState(s)
+	t.tools = t.availableTools()
+	p, err := t.pausedState()
 	if err != nil {
 		return nil, err
 	}
@@ -92,42 +92,42 @@ func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
 // it, which is over, waits for answers, or continues. With an error the State counts for its
 // figures alone.
 func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink)
-	err := t.resume(s)
+	t := a.newTurn(ctx, sink)
+	err := t.resumeTurn(s)
 	if err == nil {
-		err = t.advance()
+		err = t.makeStep()
 	}
 	return t.state, err
 }
 
 // Loop continues a turn until it is over or waits for answers.
 func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink)
-	err := t.resume(s)
+	t := a.newTurn(ctx, sink)
+	err := t.resumeTurn(s)
 	if err == nil {
-		err = t.loop()
+		err = t.runLoop()
 	}
 	return t.state, err
 }
 
-// turn begins a turn: its state is still empty. What ctx carries (logger, budget) is
+// newTurn begins a turn: its state is still empty. What ctx carries (logger, budget) is
 // looked up once.
-func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
+func (a *Agent) newTurn(ctx context.Context, sink stream.Sink) *turn {
 	return &turn{
 		agent: a, ctx: ctx, sink: run.Out{Sink: sink}, log: zerolog.Ctx(ctx),
 		budget: chat.TurnOf(ctx).Budget,
 	}
 }
 
-// resume prepares a turn that continues with s, an earlier State.
-func (t *turn) resume(s State) error {
-	t.goOn(s)
-	if err := t.over(); err != nil {
+// resumeTurn prepares a turn that continues with s, an earlier State.
+func (t *turn) resumeTurn(s State) error {
+	t.takeState(s)
+	if err := t.stopCause(); err != nil {
 		return err
 	}
-	if t.state.waits() {
+	if t.state.hasWaiting() {
 		return fmt.Errorf("%d calls still wait for an answer", len(t.state.Waiting()))
 	}
-	t.tools = t.available()
-	return t.over()
+	t.tools = t.availableTools()
+	return t.stopCause()
 }

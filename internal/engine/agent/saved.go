@@ -18,21 +18,21 @@ import (
 
 // atHand are the calls of the step at hand as they are saved.
 type atHand struct {
-	messages []chat.Message // the last one has the calls
-	open     []OpenCall     // nil: nothing is saved
-	kept     int
-	dropped  int
+	messages  []chat.Message // the last one has the calls
+	open      []OpenCall     // nil: nothing is saved
+	keptBytes int
+	dropped   int
 }
 
-// unsafe says whether a call must not be made twice.
-func (j *job) unsafe() bool { return j.spec == nil || !j.spec.Annotations.Repeatable() }
+// isUnsafe says whether a call must not be made twice.
+func (j *job) isUnsafe() bool { return j.spec == nil || !j.spec.Annotations.Repeatable() }
 
 // saver returns what keeps the turn; nil: nothing does.
 func (t *turn) saver() *chat.Saving { return t.req.Facts.Saving }
 
-// intend saves the calls of an answer before they run. A turn that is over saves nothing. Where
+// saveIntents saves the calls of an answer before they run. A turn that is over saves nothing. Where
 // nothing is saved it needs no stack of its own, as little else in a turn may.
-func (t *turn) intend(jobs []*job) {
+func (t *turn) saveIntents(jobs []*job) {
 	if t.saver() != nil {
 		t.saveCalls(jobs)
 	}
@@ -40,11 +40,11 @@ func (t *turn) intend(jobs []*job) {
 
 //go:noinline
 func (t *turn) saveCalls(jobs []*job) {
-	if t.over() != nil || len(jobs) == 0 {
+	if t.stopCause() != nil || len(jobs) == 0 {
 		return
 	}
 	s := &t.state
-	h := atHand{open: make([]OpenCall, len(jobs)), kept: s.kept + t.step.kept, dropped: t.step.dropped}
+	h := atHand{open: make([]OpenCall, len(jobs)), keptBytes: s.keptBytes + t.step.keptBytes, dropped: t.step.dropped}
 	h.messages = append(slices.Clip(s.Messages), chat.Message{Role: chat.RoleModel, Parts: t.step.parts, Maker: t.step.maker})
 	for i, j := range jobs {
 		j.at = i
@@ -53,14 +53,14 @@ func (t *turn) saveCalls(jobs []*job) {
 		case j.err != nil:
 			c.Answer, c.Result = answerRan, j.forModel()
 		case j.client:
-			c.Answer, c.Note = answerRefused, notAfterTakeOver
+			c.Answer, c.Message = answerRefused, notAfterTakeOver
 		case !j.waits:
-			c.Answer, c.Unsafe = answerRuns, j.unsafe()
+			c.Answer, c.Unsafe = answerRuns, j.isUnsafe()
 		}
 		h.open[i] = c
 	}
 	t.hand = h
-	t.save()
+	t.saveTurn()
 }
 
 // notAfterTakeOver is what the model is given of a client's call in a turn that another process
@@ -69,7 +69,7 @@ const notAfterTakeOver = "the gateway was replaced meanwhile. Call it again if i
 
 // intendAnswered is intend for calls that have waited. jobs[i] is the call with index i, or nil.
 func (t *turn) intendAnswered(jobs []*job) {
-	if t.saver() != nil && t.over() == nil {
+	if t.saver() != nil && t.stopCause() == nil {
 		t.saveAnswered(jobs)
 	}
 }
@@ -77,28 +77,28 @@ func (t *turn) intendAnswered(jobs []*job) {
 //go:noinline
 func (t *turn) saveAnswered(jobs []*job) {
 	s := &t.state
-	t.hand = atHand{s.Messages, slices.Clone(s.Open), s.kept, s.Dropped}
+	t.hand = atHand{s.Messages, slices.Clone(s.Open), s.keptBytes, s.Dropped}
 	for i, j := range jobs {
 		if j == nil {
 			continue
 		}
 		if j.at = i; j.err == nil && j.continued == nil {
-			t.hand.open[i].Answer, t.hand.open[i].Unsafe = answerRuns, j.unsafe()
+			t.hand.open[i].Answer, t.hand.open[i].Unsafe = answerRuns, j.isUnsafe()
 		}
 	}
-	t.save()
+	t.saveTurn()
 }
 
-// save hands on what is new. It is not inlined: its frame would lie on the stack of open streams.
+// saveTurn hands on what is new. It is not inlined: its frame would lie on the stack of open streams.
 //
 //go:noinline
-func (t *turn) save() {
+func (t *turn) saveTurn() {
 	s := t.state
-	s.Messages, s.Open, s.kept, s.Dropped = t.hand.messages, t.hand.open, t.hand.kept, t.hand.dropped
+	s.Messages, s.Open, s.keptBytes, s.Dropped = t.hand.messages, t.hand.open, t.hand.keptBytes, t.hand.dropped
 	if held := t.req.Facts.Held; held != nil && held() { // nothing of the answer is kept before its verdict
 		s = s.Silent()
 	}
-	part, err := s.since(t.state.saved)
+	part, err := s.stateSince(t.state.saved)
 	if err != nil { // plain values: cannot happen
 		return
 	}
@@ -106,10 +106,10 @@ func (t *turn) save() {
 	t.saver().Save(t.saver().Part, part)
 }
 
-// confirm returns those of jobs that may run: no call that must not be made twice runs before the
+// confirmStored returns those of jobs that may run: no call that must not be made twice runs before the
 // store has it. The others are closed.
-func (t *turn) confirm(jobs []*job) ([]*job, error) {
-	if t.hand.open == nil || !slices.ContainsFunc(jobs, (*job).unsafe) {
+func (t *turn) confirmStored(jobs []*job) ([]*job, error) {
+	if t.hand.open == nil || !slices.ContainsFunc(jobs, (*job).isUnsafe) {
 		return jobs, nil
 	}
 	err := t.saver().Confirm()
@@ -122,12 +122,12 @@ func (t *turn) confirm(jobs []*job) ([]*job, error) {
 	}
 	var run []*job
 	for _, j := range jobs {
-		if !j.unsafe() {
+		if !j.isUnsafe() {
 			run = append(run, j)
 			continue
 		}
 		j.err = notKept(j.call)
-		t.close(j)
+		t.closeCall(j)
 	}
 	t.sink.Flush()
 	return run, nil
@@ -138,14 +138,14 @@ func notKept(c tool.Call) error {
 	why := "the store that must know of it is unavailable"
 	return &fault.Error{
 		Type: fault.StoreUnavailable, NoEffect: true,
-		Message: "The call of " + shown(c.Name) + " was not executed: " + why,
+		Message: "The call of " + safeToolName(c.Name) + " was not executed: " + why,
 		Hint:    "Not executed: " + why + ". Call it again later, or tell the user.",
 	}
 }
 
-// resulted saves what a call came to that must not be made twice, before that is emitted. What is
+// saveOutcome saves what a call came to that must not be made twice, before that is emitted. What is
 // not known of its outcome no equal call may forget.
-func (t *turn) resulted(j *job) {
+func (t *turn) saveOutcome(j *job) {
 	if t.hand.open != nil {
 		t.saveResult(j)
 	}
@@ -153,56 +153,56 @@ func (t *turn) resulted(j *job) {
 
 //go:noinline
 func (t *turn) saveResult(j *job) {
-	root := j.first()
-	if !j.unsafe() && (root == j || !root.unsafe()) || j.waits {
+	root := j.originalCall()
+	if !j.isUnsafe() && (root == j || !root.isUnsafe()) || j.waits {
 		return
 	}
-	if f := j.failure(t.ctx); f != nil && f.Unknown {
+	if f := j.callFailure(t.ctx); f != nil && f.Unknown {
 		t.loseCall(j, f)
 	}
 	c := &t.hand.open[root.at]
 	c.Answer, c.Within = answerRan, nil
-	c.Result = c.result(root)
-	t.save()
+	c.Result = c.approvedResult(root)
+	t.saveTurn()
 }
 
-// instead saves that another call is made in place of one. It returns false if the store does not
+// saveFallback saves that another call is made in place of one. It returns false if the store does not
 // have it in time, and that one must not be made twice.
-func (t *turn) instead(s *job) bool {
-	if t.hand.open == nil || !s.unsafe() {
+func (t *turn) saveFallback(s *job) bool {
+	if t.hand.open == nil || !s.isUnsafe() {
 		return true
 	}
 	c := &t.hand.open[s.fallbackOf.at]
 	c.Answer, c.Result, c.Unsafe = answerRuns, nil, true
-	t.save()
+	t.saveTurn()
 	return t.saver().Confirm() == nil
 }
 
-// again returns the call that a process which is gone was about to make, or made. One that must
+// repeatCall returns the call that a process which is gone was about to make, or made. One that must
 // not be made twice is not: what became of it is asked, or else the model learns that nobody knows.
-func (t *turn) again(c *OpenCall) *job {
+func (t *turn) repeatCall(c *OpenCall) *job {
 	call := c.Call
 	if c.Changed != nil {
 		call.Arguments = c.Changed
 	}
 	j := newJob(c.ID, call, t.tools.Lookup(call.Name))
 	j.key, j.sent = c.key, c.sent
-	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: !c.Unsafe && !j.unsafe()})
+	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: !c.Unsafe && !j.isUnsafe()})
 	switch {
-	case c.Unsafe || j.spec != nil && j.unsafe():
-		f := stopped()
-		if c.Outcome = t.asks(j); c.Outcome {
+	case c.Unsafe || j.spec != nil && j.isUnsafe():
+		f := stoppedFault()
+		if c.Outcome = t.asksPerson(j); c.Outcome {
 			f.Err = tool.ErrAsked
 		}
 		j.err = f
-		t.close(j)
+		t.closeCall(j)
 		if c.Answer = answerRan; c.Outcome {
 			c.Answer = answerWaiting
 			return nil
 		}
 	case j.spec == nil:
-		c.Answer, j.err = answerRan, refusal(j.call, "the tool is not available any more", "Do without it.")
-		t.close(j)
+		c.Answer, j.err = answerRan, refusalFault(j.call, "the tool is not available any more", "Do without it.")
+		t.closeCall(j)
 	default:
 		return j
 	}
@@ -210,13 +210,13 @@ func (t *turn) again(c *OpenCall) *job {
 	return nil
 }
 
-// asks says whether a person is asked what became of a call.
-func (t *turn) asks(j *job) bool {
+// asksPerson says whether a person is asked what became of a call.
+func (t *turn) asksPerson(j *job) bool {
 	return t.req.Facts.Ask != nil && t.agent.cfg.AskLost != nil && t.agent.cfg.AskLost(j.event.Server)
 }
 
-// stopped is the fault of a call whose process is gone.
-func stopped() *fault.Error {
+// stoppedFault is the fault of a call whose process is gone.
+func stoppedFault() *fault.Error {
 	const why = "The gateway stopped while this call was under way"
 	return &fault.Error{Type: fault.ToolFailed, Unknown: true, Message: why + ": whether it took effect is not known", Hint: why}
 }
@@ -225,33 +225,33 @@ func stopped() *fault.Error {
 // can be asked.
 func lostResult(c *OpenCall) *tool.Result {
 	j := newJob(c.ID, c.Call, nil)
-	j.err = stopped()
+	j.err = stoppedFault()
 	return j.forModel()
 }
 
-// closed emits again how the calls ended whose results were saved: what a client knows of it
+// emitClosedCalls emits again how the calls ended whose results were saved: what a client knows of it
 // already is left out further outside.
-func (t *turn) closed() {
+func (t *turn) emitClosedCalls() {
 	for i := range t.state.Open {
 		c := &t.state.Open[i]
 		if c.Answer != answerRan || c.Result == nil {
 			continue
 		}
 		j := newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
-		t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: j.spec != nil && !j.unsafe()})
+		t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: j.spec != nil && !j.isUnsafe()})
 		if c.Result.IsError {
-			t.sink.Emit(&stream.ToolFailed{Call: j.event, Message: "The tool " + shown(c.Call.Name) + " answered with an error"})
+			t.sink.Emit(&stream.ToolFailed{Call: j.event, Message: "The tool " + safeToolName(c.Call.Name) + " answered with an error"})
 			continue
 		}
 		t.sink.Emit(&stream.ToolCompleted{Call: j.event, Result: c.Result.Text})
 	}
 }
 
-// since returns the State without its first n messages, as Join takes it.
-func (s *State) since(n int) ([]byte, error) {
+// stateSince returns the State without its first n messages, as Join takes it.
+func (s *State) stateSince(n int) ([]byte, error) {
 	later := *s
 	later.Messages = s.Messages[n:]
-	body := later.body()
+	body := later.storedBody()
 	if body.From = n; n > 0 {
 		body.System = "" // that of the part before
 	}

@@ -23,7 +23,7 @@ func TestJoin(t *testing.T) {
 		if n < len(whole.Messages)-1 {
 			s.Open = nil
 		}
-		part, err := s.since(n)
+		part, err := s.stateSince(n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestJoin(t *testing.T) {
 func FuzzJoin(f *testing.F) {
 	s := fullState()
 	for n := range len(s.Messages) {
-		part, _ := s.since(n)
+		part, _ := s.stateSince(n)
 		f.Add(part, part)
 	}
 	f.Fuzz(func(t *testing.T, one, two []byte) {

@@ -16,13 +16,13 @@ import (
 //
 // ctx is that of all its steps; the question about calls that wait is asked with it.
 type Session struct {
-	agent  *Agent
-	ctx    context.Context
-	state  State
-	asked  *chat.Question
-	before chat.Usage // of a session that continues
-	calls  int        // of models, and tools, before
-	tools  int
+	agent    *Agent
+	ctx      context.Context
+	state    State
+	question *chat.Question
+	before   chat.Usage // of a session that continues
+	calls    int        // of models, and tools, before
+	tools    int
 }
 
 // Open begins the turn of a request, or continues with the one that req.Resumed has.
@@ -35,7 +35,7 @@ func (a *Agent) Open(ctx context.Context, req *chat.Request, sink stream.Sink) (
 	if req.Resumed != nil {
 		s.before, s.calls, s.tools = s.state.Usage, len(s.state.Model), len(s.state.Tools)
 	}
-	return s, s.look()
+	return s, s.findQuestion()
 }
 
 // Step continues to the next State that is worth storing; see Agent.Step.
@@ -43,23 +43,23 @@ func (s *Session) Step(ctx context.Context, sink stream.Sink) (err error) {
 	if s.state, err = s.agent.Step(ctx, s.state, sink); err != nil {
 		return err
 	}
-	return s.look()
+	return s.findQuestion()
 }
 
-// look learns whether calls wait.
-func (s *Session) look() (err error) {
-	s.asked = nil
+// findQuestion learns whether calls wait.
+func (s *Session) findQuestion() (err error) {
+	s.question = nil
 	if len(s.state.Open) > 0 {
-		s.asked, err = s.agent.Waits(s.ctx, s.state)
+		s.question, err = s.agent.Waits(s.ctx, s.state)
 	}
 	return err
 }
 
-// Over says whether the agent has answered.
-func (s *Session) Over() bool { return s.state.Over() }
+// IsOver says whether the agent has answered.
+func (s *Session) IsOver() bool { return s.state.IsOver() }
 
 // Waits returns what a person must answer before the next Step; nil: nothing.
-func (s *Session) Waits() *chat.Question { return s.asked }
+func (s *Session) Waits() *chat.Question { return s.question }
 
 // State returns the session as one JSON value, for Request.Resumed.
 func (s *Session) State() (jsontext.Value, error) {

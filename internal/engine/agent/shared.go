@@ -5,8 +5,8 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// refusal returns why no agent of the turn may make a call; nil: it may be made.
-func (t *turn) refusal(c tool.Call) error {
+// sharedRefusal returns why no agent of the turn may make a call; nil: it may be made.
+func (t *turn) sharedRefusal(c tool.Call) error {
 	switch t.req.Facts.Verdicts.Of(func() string { return callKey(c) }) {
 	case chat.CallLost:
 		return refusalOfLost(c)
@@ -16,5 +16,5 @@ func (t *turn) refusal(c tool.Call) error {
 	return nil
 }
 
-// note lets all agents of the turn know that a call may not be made any more.
-func (t *turn) note(key string, v chat.Verdict) { t.req.Facts.Verdicts.Record(key, v) }
+// shareVerdict lets all agents of the turn know that a call may not be made any more.
+func (t *turn) shareVerdict(key string, v chat.Verdict) { t.req.Facts.Verdicts.Record(key, v) }

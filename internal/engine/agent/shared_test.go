@@ -76,10 +76,10 @@ func TestListOfSubstitutes(t *testing.T) {
 		errs map[string]error
 		want []string
 	}{
-		{map[string]error{"search": unavailable(true)}, []string{"search", "lookup"}},
-		{map[string]error{"search": unavailable(true), "lookup": unavailable(true)}, []string{"search", "lookup", "find"}},
-		{map[string]error{"search": unavailable(true), "lookup": unavailable(true), "find": unavailable(true)}, []string{"search", "lookup", "find"}},
-		{map[string]error{"search": unavailable(true), "lookup": unavailable(false)}, []string{"search", "lookup"}},
+		{map[string]error{"search": isUnavailable(true)}, []string{"search", "lookup"}},
+		{map[string]error{"search": isUnavailable(true), "lookup": isUnavailable(true)}, []string{"search", "lookup", "find"}},
+		{map[string]error{"search": isUnavailable(true), "lookup": isUnavailable(true), "find": isUnavailable(true)}, []string{"search", "lookup", "find"}},
+		{map[string]error{"search": isUnavailable(true), "lookup": isUnavailable(false)}, []string{"search", "lookup"}},
 	} {
 		got := play(t, scene{answers: []answer{wants(call("a", "search", "{}")), says("x")}, tools: set, call: failing(tt.errs)})
 		var ran []string

@@ -7,9 +7,9 @@ import (
 	"sluice/internal/base/telemetry/trace"
 )
 
-// span begins the span of a tool call. A tool that does not exist has no name in it:
+// beginSpan begins the span of a tool call. A tool that does not exist has no name in it:
 // the model made that up.
-func (j *job) span(ctx context.Context) (context.Context, trace.Span) {
+func (j *job) beginSpan(ctx context.Context) (context.Context, trace.Span) {
 	name := ""
 	if j.spec != nil {
 		name = j.spec.Name

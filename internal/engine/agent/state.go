@@ -50,10 +50,10 @@ type State struct {
 	// the first one alone that answers.
 	Models []string
 
-	saved   int // of Messages those that a chat.Saver has
-	kept    int // bytes in Messages that go back to their makers
-	calls   ledger
-	request *chat.Request // whose turn it is; nil: the State was stored, and belongs to none yet
+	saved     int // of Messages those that a chat.Saver has
+	keptBytes int // bytes in Messages that go back to their makers
+	calls     ledger
+	request   *chat.Request // whose turn it is; nil: the State was stored, and belongs to none yet
 }
 
 // OpenCall is a call of a step that could not be closed.
@@ -63,9 +63,9 @@ type OpenCall struct {
 	Call tool.Call
 	// Answer says what becomes of a call that has not run; answerWaiting until Decide.
 	Answer Answer
-	// Note is what the model receives of a call that was rejected or refused, or with the
+	// Message is what the model receives of a call that was rejected or refused, or with the
 	// result of one that was approved.
-	Note string
+	Message string
 	// Changed are the arguments with which an approved call runs in place of its own; nil:
 	// those.
 	Changed jsontext.Value
@@ -99,8 +99,8 @@ const (
 	answerRuns     Answer = "runs"     // it was about to run when this was saved, and may have run since
 )
 
-// Over says whether the turn has ended well: there is nothing to continue.
-func (s *State) Over() bool { return s.Reason != "" }
+// IsOver says whether the turn has ended well: there is nothing to continue.
+func (s *State) IsOver() bool { return s.Reason != "" }
 
 // Waiting returns the calls that wait for an answer.
 func (s *State) Waiting() (calls []OpenCall) {
@@ -131,8 +131,8 @@ func (s *State) Silent() State {
 	return silent
 }
 
-// waits says whether a call waits for an answer.
-func (s *State) waits() bool {
+// hasWaiting says whether a call waits for an answer.
+func (s *State) hasWaiting() bool {
 	for i := range s.Open {
 		if s.Open[i].Answer == answerWaiting {
 			return true
@@ -141,44 +141,44 @@ func (s *State) waits() bool {
 	return false
 }
 
-// stopped says whether a call waits for an answer, and none is left that runs without.
-func (s *State) stopped() bool {
-	return s.waits() && !slices.ContainsFunc(s.Open, func(c OpenCall) bool { return c.Answer == answerRuns })
+// isStopped says whether a call waits for an answer, and none is left that runs without.
+func (s *State) isStopped() bool {
+	return s.hasWaiting() && !slices.ContainsFunc(s.Open, func(c OpenCall) bool { return c.Answer == answerRuns })
 }
 
 // Approve lets a waiting call run at the next step.
 func (s *State) Approve(id string) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer = answerApproved })
+	return s.answerCall(id, func(c *OpenCall) { c.Answer = answerApproved })
 }
 
 // Reject closes a waiting call without running it. note, if not empty, is passed on
 // to the model.
 func (s *State) Reject(id, note string) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = answerRejected, note })
+	return s.answerCall(id, func(c *OpenCall) { c.Answer, c.Message = answerRejected, note })
 }
 
-// modify lets a waiting call run with other arguments.
-func (s *State) modify(id string, args jsontext.Value) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer, c.Changed = answerApproved, args })
+// modifyCall lets a waiting call run with other arguments.
+func (s *State) modifyCall(id string, args jsontext.Value) error {
+	return s.answerCall(id, func(c *OpenCall) { c.Answer, c.Changed = answerApproved, args })
 }
 
-// refuse closes a waiting call that nobody could be asked about. Unlike one that was
+// refuseCall closes a waiting call that nobody could be asked about. Unlike one that was
 // rejected, it may be made again.
-func (s *State) refuse(id, why string) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = answerRefused, why })
+func (s *State) refuseCall(id, why string) error {
+	return s.answerCall(id, func(c *OpenCall) { c.Answer, c.Message = answerRefused, why })
 }
 
 // Supply closes a waiting call with the result that it had elsewhere.
 func (s *State) Supply(id, text string, isError bool) error {
-	return s.answer(id, func(c *OpenCall) {
+	return s.answerCall(id, func(c *OpenCall) {
 		c.Answer = answerSupplied
 		c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, Text: capResult(text), IsError: isError}
 	})
 }
 
-// answer applies set to the open call of an id. A call that has its answer
+// answerCall applies set to the open call of an id. A call that has its answer
 // already is not open any more, so that the first of two answers counts.
-func (s *State) answer(id string, set func(*OpenCall)) error {
+func (s *State) answerCall(id string, set func(*OpenCall)) error {
 	for i := range s.Open {
 		if s.Open[i].ID == id && s.Open[i].Answer == answerWaiting && s.Open[i].Within == nil {
 			set(&s.Open[i])
@@ -188,14 +188,14 @@ func (s *State) answer(id string, set func(*OpenCall)) error {
 	return fmt.Errorf("no call %q waits for an answer", id)
 }
 
-// result returns what the turn has come to so far.
-func (s *State) result() stream.Result {
+// resultSoFar returns what the turn has come to so far.
+func (s *State) resultSoFar() stream.Result {
 	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools, Models: s.Models}
 }
 
-// reply makes a message of the results of a step, in the order of the calls. Of
+// addResults makes a message of the results of a step, in the order of the calls. Of
 // those that were dropped the model learns at the end of the last result.
-func (s *State) reply(n int, result func(int) *tool.Result) {
+func (s *State) addResults(n int, result func(int) *tool.Result) {
 	parts := make([]chat.Part, n)
 	for i := range parts {
 		parts[i].Result = result(i)

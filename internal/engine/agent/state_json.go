@@ -34,13 +34,13 @@ type stateBody struct {
 	Missing  []string `json:"missing,omitempty"`
 	Answered string   `json:"answered,omitempty"`
 	Models   []string `json:"models,omitempty"`
-	// Kept counts the bytes that go back to the model; Given and IDs are what
+	// KeptBytes counts the bytes that go back to the model; Given and IDs are what
 	// ids of calls are made from.
-	Kept  int          `json:"kept,omitempty"`
-	Given int          `json:"given_ids,omitempty"`
-	IDs   []string     `json:"ids,omitempty"`
-	Made  []storedMade `json:"made,omitempty"`
-	// From is how many messages stand before these, of a part that was saved: see join.
+	KeptBytes   int            `json:"kept,omitempty"`
+	Given       int            `json:"given_ids,omitempty"`
+	IDs         []string       `json:"ids,omitempty"`
+	CallRecords []storedRecord `json:"made,omitempty"`
+	// From is how many messages stand before these, of a part that was saved: see Join.
 	From int `json:"from,omitempty"`
 }
 
@@ -54,12 +54,12 @@ type storedMessage struct {
 // storedPart is a chat.Part as it is saved. Signatures and what a provider
 // wants back are kept to the byte: without them the conversation cannot continue.
 type storedPart struct {
-	Text      string       `json:"text,omitempty"`
-	Thought   bool         `json:"thought,omitempty"`
-	Signature string       `json:"signature,omitempty"`
-	Kept      string       `json:"kept,omitempty"` // a string, so that its bytes stay
-	Call      *storedCall  `json:"call,omitempty"`
-	Result    *tool.Result `json:"result,omitempty"`
+	Text         string       `json:"text,omitempty"`
+	Thought      bool         `json:"thought,omitempty"`
+	Signature    string       `json:"signature,omitempty"`
+	ProviderData string       `json:"kept,omitempty"` // a string, so that its bytes stay
+	Call         *storedCall  `json:"call,omitempty"`
+	Result       *tool.Result `json:"result,omitempty"`
 }
 
 // storedCall keeps the arguments as a string: as JSON they would be compacted, and
@@ -75,7 +75,7 @@ type storedOpen struct {
 	ID      string        `json:"id"`
 	Call    storedCall    `json:"call"`
 	Answer  Answer        `json:"answer,omitempty"`
-	Note    string        `json:"note,omitempty"`
+	Message string        `json:"note,omitempty"`
 	Result  *tool.Result  `json:"result,omitempty"`
 	Key     string        `json:"key,omitempty"`
 	Args    string        `json:"changed,omitempty"`
@@ -85,9 +85,9 @@ type storedOpen struct {
 	Outcome bool          `json:"outcome,omitempty"`
 }
 
-// storedMade is a call that was made, as the ledger counts it: by a key that is
+// storedRecord is a call that was made, as the ledger counts it: by a key that is
 // the same for equal arguments.
-type storedMade struct {
+type storedRecord struct {
 	Key   string `json:"key"`
 	Times int    `json:"times"`
 	Lost  bool   `json:"lost,omitempty"`
@@ -102,7 +102,7 @@ func (s *State) Paused() (*run.Paused, error) {
 			within = append(within, c.Within.State.As(c.ID))
 		}
 	}
-	return run.Pause(chat.PausedAgent, s.body(), within...)
+	return run.Pause(chat.PausedAgent, s.storedBody(), within...)
 }
 
 // MarshalJSON returns the State in the form that UnmarshalJSON reads.
@@ -114,18 +114,18 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return p.Encode(), nil
 }
 
-// body returns s as it is saved. It shares no memory with what a running turn
+// storedBody returns s as it is saved. It shares no memory with what a running turn
 // changes.
-func (s *State) body() stateBody {
+func (s *State) storedBody() stateBody {
 	b := stateBody{
 		System: s.System, Access: s.Access, Steps: s.Steps, Dropped: s.Dropped, Usage: s.Usage, Model: s.Model, Tools: s.Tools,
 		Reason: s.Reason, Tail: s.Tail, Missing: s.Missing, Given: s.calls.n,
-		Answered: s.Answered, Models: s.Models, Kept: s.kept,
+		Answered: s.Answered, Models: s.Models, KeptBytes: s.keptBytes,
 	}
 	for _, m := range s.Messages {
 		stored := storedMessage{Role: m.Role, Parts: []storedPart{}, Maker: m.Maker}
 		for _, p := range m.Parts {
-			part := storedPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Kept: p.Kept, Result: p.Result}
+			part := storedPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, ProviderData: p.Kept, Result: p.Result}
 			if p.Call != nil {
 				c := storeCall(*p.Call)
 				part.Call = &c
@@ -135,13 +135,13 @@ func (s *State) body() stateBody {
 		b.Messages = append(b.Messages, stored)
 	}
 	for _, c := range s.Open {
-		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key, string(c.Changed), c.print, storeWithin(c.Within), c.Unsafe, c.Outcome})
+		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Message, c.Result, c.key, string(c.Changed), c.print, storeWithin(c.Within), c.Unsafe, c.Outcome})
 	}
 	for _, id := range s.calls.ids.entries {
 		b.IDs = append(b.IDs, id.key)
 	}
-	for _, m := range s.calls.made.entries {
-		b.Made = append(b.Made, storedMade{m.key, m.value.times, m.value.lost, m.value.rejected})
+	for _, m := range s.calls.records.entries {
+		b.CallRecords = append(b.CallRecords, storedRecord{m.key, m.value.times, m.value.lost, m.value.rejected})
 	}
 	return b
 }
@@ -150,13 +150,13 @@ func (s *State) body() stateBody {
 // compares them.
 func storeCall(c tool.Call) storedCall { return storedCall{c.ID, c.Name, string(c.Arguments)} }
 
-// call returns the call as it was made.
-func (c storedCall) call() tool.Call {
+// toolCall returns the call as it was made.
+func (c storedCall) toolCall() tool.Call {
 	return tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
 }
 
-// changed is nil where nothing was changed.
-func (c *storedOpen) changed() jsontext.Value {
+// changedArguments is nil where nothing was changed.
+func (c *storedOpen) changedArguments() jsontext.Value {
 	if c.Args == "" {
 		return nil
 	}
@@ -178,10 +178,10 @@ func ReadState(p *run.Paused) (State, error) {
 	if err := p.Into(&b); err != nil {
 		return State{}, err
 	}
-	if err := b.check(); err != nil {
+	if err := b.checkBody(); err != nil {
 		return State{}, fmt.Errorf("%w: %w", run.ErrPaused, err)
 	}
-	s := b.state()
+	s := b.toState()
 	for i, c := range b.Open {
 		if c.Within == nil {
 			continue
@@ -194,8 +194,8 @@ func ReadState(p *run.Paused) (State, error) {
 	return s, nil
 }
 
-// check refuses what the loop could not continue with.
-func (b *stateBody) check() error {
+// checkBody refuses what the loop could not continue with.
+func (b *stateBody) checkBody() error {
 	switch {
 	case len(b.Messages) == 0:
 		return errors.New("it has no messages")
@@ -206,7 +206,7 @@ func (b *stateBody) check() error {
 	case b.Reason != "" && len(b.Open) > 0:
 		return errors.New("it is over, and calls are open")
 	}
-	if slices.ContainsFunc(b.Made, func(m storedMade) bool { return m.Times < 0 }) {
+	if slices.ContainsFunc(b.CallRecords, func(m storedRecord) bool { return m.Times < 0 }) {
 		return errors.New("a count is negative")
 	}
 	return b.checkOpen()
@@ -214,7 +214,7 @@ func (b *stateBody) check() error {
 
 // hasCounts says whether the counts are such as the loop has.
 func (b *stateBody) hasCounts() bool {
-	return min(b.Steps, b.Dropped, b.Given, b.Kept) >= 0 && b.Kept <= maxTurnKept
+	return min(b.Steps, b.Dropped, b.Given, b.KeptBytes) >= 0 && b.KeptBytes <= maxTurnKept
 }
 
 // checkOpen compares the open calls with those of the last message.
@@ -230,19 +230,19 @@ func (b *stateBody) checkOpen() error {
 		if c.Call != calls[i] || c.ID == "" {
 			return errors.New("the open calls are not those of the last message")
 		}
-		if err := c.check(i); err != nil {
+		if err := c.checkAnswer(i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// check compares the answer of call i with its result, and with who waits within it.
-func (c *storedOpen) check(i int) error {
+// checkAnswer compares the answer of call i with its result, and with who waits within it.
+func (c *storedOpen) checkAnswer(i int) error {
 	if c.Answer.hasResult() != (c.Result != nil) {
 		return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
 	}
-	return c.Within.check(c.Answer)
+	return c.Within.checkWithin(c.Answer)
 }
 
 // hasResult says whether a call with this answer has run, or was answered by somebody else.
@@ -258,20 +258,20 @@ func (b *stateBody) lastCalls() (calls []storedCall) {
 	return calls
 }
 
-// state returns the State that body was made of, but for the runs within its calls, which are
+// toState returns the State that body was made of, but for the runs within its calls, which are
 // filled in by its caller.
-func (b *stateBody) state() State {
+func (b *stateBody) toState() State {
 	s := State{
 		System: b.System, Access: b.Access, Steps: b.Steps, Dropped: b.Dropped, Usage: b.Usage, Model: b.Model, Tools: b.Tools,
 		Reason: b.Reason, Tail: b.Tail, Missing: b.Missing,
-		Answered: b.Answered, Models: b.Models, kept: b.Kept,
+		Answered: b.Answered, Models: b.Models, keptBytes: b.KeptBytes,
 	}
 	for _, m := range b.Messages {
 		message := chat.Message{Role: m.Role, Maker: m.Maker}
 		for _, p := range m.Parts {
-			part := chat.Part{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Kept: p.Kept, Result: p.Result}
+			part := chat.Part{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Kept: p.ProviderData, Result: p.Result}
 			if p.Call != nil {
-				c := p.Call.call()
+				c := p.Call.toolCall()
 				part.Call = &c
 			}
 			message.Parts = append(message.Parts, part)
@@ -279,15 +279,15 @@ func (b *stateBody) state() State {
 		s.Messages = append(s.Messages, message)
 	}
 	for _, c := range b.Open {
-		s.Open = append(s.Open, OpenCall{ID: c.ID, Call: c.Call.call(), Answer: c.Answer, Note: c.Note, Changed: c.changed(), Result: c.Result,
-			Within: c.Within.within(), Unsafe: c.Unsafe, Outcome: c.Outcome, key: c.Key, print: c.Print})
+		s.Open = append(s.Open, OpenCall{ID: c.ID, Call: c.Call.toolCall(), Answer: c.Answer, Message: c.Message, Changed: c.changedArguments(), Result: c.Result,
+			Within: c.Within.toWithin(), Unsafe: c.Unsafe, Outcome: c.Outcome, key: c.Key, print: c.Print})
 	}
 	s.calls.n = b.Given
 	for _, id := range b.IDs {
 		s.calls.ids.add(id)
 	}
-	for _, m := range b.Made {
-		*s.calls.made.add(m.Key) = made{m.Times, m.Lost, m.No}
+	for _, m := range b.CallRecords {
+		*s.calls.records.add(m.Key) = callRecord{m.Times, m.Lost, m.No}
 	}
 	return s
 }

@@ -36,19 +36,19 @@ func fullState() State {
 		},
 		Open: []OpenCall{
 			{ID: "a", Call: calls[0], Answer: answerRan, Result: result(0), key: "add 0"},
-			{ID: "b", Call: calls[1], Answer: answerApproved, Note: "take care", Changed: []byte("{\"n\":  1}"), key: "add 1", print: "sha"},
-			{ID: "c", Call: calls[2], Answer: answerRejected, Note: "too dear"},
+			{ID: "b", Call: calls[1], Answer: answerApproved, Message: "take care", Changed: []byte("{\"n\":  1}"), key: "add 1", print: "sha"},
+			{ID: "c", Call: calls[2], Answer: answerRejected, Message: "too dear"},
 			{ID: "d", Call: calls[3], Answer: answerSupplied, Result: result(3)},
 			{ID: "e", Call: calls[4]},
 			{ID: "f", Call: calls[5], Within: &Within{State: &run.Paused{Kind: run.KindSession, Name: "f", State: []byte(`{"a":1}`)}, Asks: []chat.PendingCall{{ID: "in", AgentID: "x", Tool: "pay", Server: "bank", Arguments: []byte(`{}`), Fingerprint: "p"}}, Decided: []chat.Decision{{CallID: "in"}}}},
 		},
 		Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 4, Estimated: true},
 		Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
-		Tail: 'x', Missing: []string{"mcp:todo"}, Answered: "spare", Models: []string{"fast", "spare"}, kept: 5,
+		Tail: 'x', Missing: []string{"mcp:todo"}, Answered: "spare", Models: []string{"fast", "spare"}, keptBytes: 5,
 	}
 	s.calls.n = 7
 	s.calls.ids.add("a")
-	*s.calls.made.add("add 0") = made{2, true, true}
+	*s.calls.records.add("add 0") = callRecord{2, true, true}
 	return s
 }
 
@@ -69,7 +69,7 @@ func TestStateIsStoredWhole(t *testing.T) {
 		if err := got.UnmarshalJSON(data); err != nil {
 			t.Fatal(err)
 		}
-		all := cmp.AllowUnexported(State{}, OpenCall{}, ledger{}, index[made]{}, index[struct{}]{}, entry[made]{}, entry[struct{}]{}, made{})
+		all := cmp.AllowUnexported(State{}, OpenCall{}, ledger{}, index[callRecord]{}, index[struct{}]{}, entry[callRecord]{}, entry[struct{}]{}, callRecord{})
 		if diff := cmp.Diff(want, got, all, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("(-stored +read):\n%s", diff)
 		}
@@ -106,10 +106,10 @@ func TestStateThatContradictsItself(t *testing.T) {
 		"negative steps":              {func(b *stateBody) { b.Steps = -1 }, true},
 		"negative calls left out":     {func(b *stateBody) { b.Dropped = -1 }, true},
 		"negative ids":                {func(b *stateBody) { b.Given = -1 }, true},
-		"negative bytes":              {func(b *stateBody) { b.Kept = -1 }, true},
-		"as many bytes as there are":  {func(b *stateBody) { b.Kept = maxTurnKept }, false},
-		"more bytes than there are":   {func(b *stateBody) { b.Kept = maxTurnKept + 1 }, true},
-		"a call made a negative time": {func(b *stateBody) { b.Made[0].Times = -1 }, true},
+		"negative bytes":              {func(b *stateBody) { b.KeptBytes = -1 }, true},
+		"as many bytes as there are":  {func(b *stateBody) { b.KeptBytes = maxTurnKept }, false},
+		"more bytes than there are":   {func(b *stateBody) { b.KeptBytes = maxTurnKept + 1 }, true},
+		"a call made a negative time": {func(b *stateBody) { b.CallRecords[0].Times = -1 }, true},
 		"over, and calls are open":    {func(b *stateBody) { b.Reason = stream.Stop }, true},
 		"an open call too few":        {func(b *stateBody) { b.Open = b.Open[:5] }, true},
 		"an open call too many":       {func(b *stateBody) { b.Open = append(b.Open, b.Open[4]) }, true},
@@ -130,7 +130,7 @@ func TestStateThatContradictsItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fullState()
-			b := s.body()
+			b := s.storedBody()
 			tt.change(&b)
 			var got State
 			err := got.UnmarshalJSON(stored(t, b))

@@ -29,7 +29,7 @@ type stepwise struct {
 
 func (s *stepwise) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	state, err := s.agents[0].Begin(ctx, req, sink)
-	for n := 1; err == nil && !state.Over(); n++ {
+	for n := 1; err == nil && !state.IsOver(); n++ {
 		if len(state.Waiting()) > 0 {
 			s.decide(&state)
 		}

@@ -31,10 +31,10 @@ type step struct {
 	answered bool         // text of this step was shown
 	thoughts int          // bytes of thought summaries
 
-	maker string // of the answer; empty: nothing is measured
-	kept  int    // bytes to go back to the maker
-	spare int    // how many of these there may be; negative: none go back any more
-	gave  bool   // parts of an answer came, be it one that failed
+	maker     string // of the answer; empty: nothing is measured
+	keptBytes int    // bytes to go back to the maker
+	spare     int    // how many of these there may be; negative: none go back any more
+	gave      bool   // parts of an answer came, be it one that failed
 }
 
 // reset makes the step ready for an answer, in a turn that has kept so much already.
@@ -42,27 +42,27 @@ func (s *step) reset(kept int) {
 	s.parts, s.calls, s.dropped = nil, nil, 0
 	s.pending = nil
 	s.answered, s.thoughts = false, 0
-	s.maker, s.kept, s.spare = "", 0, min(maxKept, maxTurnKept-kept)
+	s.maker, s.keptBytes, s.spare = "", 0, min(maxKept, maxTurnKept-kept)
 }
 
-// made notes who makes the answer.
-func (s *step) made(maker string) {
+// setMaker notes who makes the answer.
+func (s *step) setMaker(maker string) {
 	if maker != "" && s.spare >= 0 {
 		s.maker = maker
 	}
 }
 
-// admit counts what p brings to go back, and removes that if it is too much: from p, and from
+// boundKept counts what p brings to go back, and removes that if it is too much: from p, and from
 // all that came before it.
-func (s *step) admit(p *chat.Part) {
+func (s *step) boundKept(p *chat.Part) {
 	if s.maker == "" && s.spare >= 0 {
 		return
 	}
-	s.kept += len(p.Kept) + len(p.Signature)
-	if s.kept <= s.spare {
+	s.keptBytes += len(p.Kept) + len(p.Signature)
+	if s.keptBytes <= s.spare {
 		return
 	}
-	s.maker, s.kept, s.spare = "", 0, -1
+	s.maker, s.keptBytes, s.spare = "", 0, -1
 	p.Kept, p.Signature = "", ""
 	kept := s.parts[:0]
 	for _, old := range s.parts {
@@ -74,23 +74,23 @@ func (s *step) admit(p *chat.Part) {
 	s.parts = kept
 }
 
-// keep takes what belongs to no text and no call.
-func (s *step) keep(kept string) {
+// addProviderData takes what belongs to no text and no call.
+func (s *step) addProviderData(kept string) {
 	p := chat.Part{Kept: kept}
-	if s.admit(&p); p.Kept != "" {
-		s.seal()
+	if s.boundKept(&p); p.Kept != "" {
+		s.sealText()
 		s.parts = append(s.parts, p)
 	}
 }
 
-// text joins unsigned pieces into one part. What goes back must do so on the very
+// addText joins unsigned pieces into one part. What goes back must do so on the very
 // part that it came with, so a signed piece stays alone, even an empty one.
-func (s *step) text(p *chat.Part) {
+func (s *step) addText(p *chat.Part) {
 	s.answered = s.answered || p.Text != ""
 	if p.Signature != "" || p.Kept != "" {
 		signed := *p
-		if s.admit(&signed); signed.Signature != "" || signed.Kept != "" {
-			s.seal()
+		if s.boundKept(&signed); signed.Signature != "" || signed.Kept != "" {
+			s.sealText()
 			s.parts = append(s.parts, signed)
 			return
 		}
@@ -100,28 +100,28 @@ func (s *step) text(p *chat.Part) {
 	}
 }
 
-// call keeps a call, or counts it if there are enough. A dropped call goes with its
+// addCall keeps a call, or counts it if there are enough. A dropped call goes with its
 // signature: the model is not shown that it made it.
-func (s *step) call(p *chat.Part) {
+func (s *step) addCall(p *chat.Part) {
 	if len(s.calls) == maxCalls {
 		s.dropped++
 		return
 	}
-	s.seal()
+	s.sealText()
 	c := *p.Call
 	c.Arguments = c.Arguments.Clone() // bytes, unlike strings, are the chunk's own
 	s.calls = append(s.calls, c)
 	part := chat.Part{Call: &c, Signature: p.Signature, Kept: p.Kept}
-	s.admit(&part)
+	s.boundKept(&part)
 	s.parts = append(s.parts, part)
 }
 
-// shown returns how much of the answer was shown, behind a text that ends with tail.
-func (s *step) shown(tail byte) (so stale) {
-	s.seal()
+// measureShown returns how much of the answer was shown, behind a text that ends with tail.
+func (s *step) measureShown(tail byte) (so stale) {
+	s.sealText()
 	for i := range s.parts {
 		text := s.parts[i].Text
-		if so.bytes == 0 && text != "" && apart(tail, text) {
+		if so.bytes == 0 && text != "" && needsGap(tail, text) {
 			so.add(between)
 		}
 		so.add(text)
@@ -135,8 +135,8 @@ func (s *stale) add(text string) {
 	s.runes += utf8.RuneCountInString(text)
 }
 
-// seal makes a part of the pending text.
-func (s *step) seal() {
+// sealText makes a part of the pending text.
+func (s *step) sealText() {
 	if len(s.pending) == 0 {
 		return
 	}

@@ -25,16 +25,16 @@ const (
 // are left open; else the calls and their results, in the order of the calls, become part of
 // the conversation. It returns an error if the turn cannot continue.
 func (t *turn) runTools() error {
-	if err := t.over(); err != nil {
+	if err := t.stopCause(); err != nil {
 		return err
 	}
 	jobs := t.openJobs()
-	t.intend(jobs)
+	t.saveIntents(jobs)
 	jobs = t.emitBegin(jobs)
 	if t.sink.Err != nil {
 		return t.sink.Err
 	}
-	admitted, err := t.confirm(runnable(jobs))
+	admitted, err := t.confirmStored(runnableJobs(jobs))
 	if err == nil {
 		err = t.runAll(t.tools, admitted)
 	}
@@ -43,9 +43,9 @@ func (t *turn) runTools() error {
 	}
 	t.hand = atHand{}
 	t.state.Messages = append(t.state.Messages, chat.Message{Role: chat.RoleModel, Parts: t.step.parts, Maker: t.step.maker})
-	t.state.kept += t.step.kept
+	t.state.keptBytes += t.step.keptBytes
 	t.state.Dropped = t.step.dropped
-	t.settle(jobs)
+	t.closeStep(jobs)
 	return nil
 }
 
@@ -53,17 +53,17 @@ func (t *turn) runTools() error {
 // refused end. It returns those that it has reached before the turn was over.
 func (t *turn) emitBegin(jobs []*job) []*job {
 	for i, j := range jobs {
-		if t.over() != nil {
+		if t.stopCause() != nil {
 			jobs = jobs[:i]
 			break
 		}
-		if j.begins() {
-			t.start(j)
+		if j.isReported() {
+			t.emitStarted(j)
 		}
 	}
 	for _, j := range jobs {
 		if j.err != nil {
-			t.close(j)
+			t.closeCall(j)
 		}
 	}
 	t.emitDropped()
@@ -71,11 +71,11 @@ func (t *turn) emitBegin(jobs []*job) []*job {
 	return jobs
 }
 
-// begins says whether a call is reported: not one that others run, or that waits.
-func (j *job) begins() bool { return j.err != nil || !j.client && !j.waits }
+// isReported says whether a call is reported: not one that others run, or that waits.
+func (j *job) isReported() bool { return j.err != nil || !j.client && !j.waits }
 
-// runnable returns the calls that run here and now.
-func runnable(jobs []*job) (some []*job) {
+// runnableJobs returns the calls that run here and now.
+func runnableJobs(jobs []*job) (some []*job) {
 	for _, j := range jobs {
 		if j.err == nil && !j.client && !j.waits {
 			some = append(some, j)
@@ -89,22 +89,22 @@ func runnable(jobs []*job) (some []*job) {
 func (t *turn) openJobs() (jobs []*job) {
 	running := 0
 	for _, c := range t.step.calls {
-		if t.over() != nil {
+		if t.stopCause() != nil {
 			break
 		}
 		j := t.newJob(c, t.tools.Lookup(c.Name))
 		jobs = append(jobs, j)
-		if j.key, j.err = t.admit(j, running); j.err == nil {
+		if j.key, j.err = t.admitJob(j, running); j.err == nil {
 			running++
-			j.client = t.clients.runs(j.spec)
+			j.client = t.clients.runsAtClient(j.spec)
 			j.waits = !j.client && t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec)
 		}
 	}
 	return jobs
 }
 
-// start reports a call that runs now, or was refused.
-func (t *turn) start(j *job) {
+// emitStarted reports a call that runs now, or was refused.
+func (t *turn) emitStarted(j *job) {
 	harmless := j.err != nil || j.spec != nil && j.spec.Annotations.Repeatable()
 	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: harmless})
 	if j.err == nil {
@@ -112,28 +112,28 @@ func (t *turn) start(j *job) {
 	}
 }
 
-// admit decides whether a call may run, as ledger.admit does. Tools knows more tools
+// admitJob decides whether a call may run, as ledger.admitCall does. Tools knows more tools
 // than a turn of limited access was given, and would run them.
-func (t *turn) admit(j *job, running int) (key string, err error) {
+func (t *turn) admitJob(j *job, running int) (key string, err error) {
 	if j.spec == nil && (t.state.Access != chat.ToolsAll || t.agent.cfg.Hold != nil) {
-		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
+		return "", refusalFault(j.call, "no such tool is available in this turn", "Do without it.")
 	}
 	return t.admitCall(j.call, running)
 }
 
-// admitCall is ledger.admit, which also refuses what another agent of the turn has lost, or
+// admitCall is ledger.admitCall, which also refuses what another agent of the turn has lost, or
 // was not allowed.
 func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
-	if err := t.refusal(c); err != nil {
+	if err := t.sharedRefusal(c); err != nil {
 		return "", err
 	}
-	return t.state.calls.admit(c, running)
+	return t.state.calls.admitCall(c, running)
 }
 
-// lose notes that the outcome of a call is unknown, for all agents of the turn.
-func (t *turn) lose(key string) {
-	t.state.calls.lose(key)
-	t.note(key, chat.CallLost)
+// markLost notes that the outcome of a call is unknown, for all agents of the turn.
+func (t *turn) markLost(key string) {
+	t.state.calls.markLost(key)
+	t.shareVerdict(key, chat.CallLost)
 }
 
 // emitDropped says how many calls of the step were not even opened.
@@ -144,10 +144,10 @@ func (t *turn) emitDropped() {
 	}
 }
 
-// run runs the tool. A panic is an error of this call's turn, not of the process.
-func (j *job) run(ctx context.Context, t *turn, wake func()) {
+// runTool runs the tool. A panic is an error of this call's turn, not of the process.
+func (j *job) runTool(ctx context.Context, t *turn, wake func()) {
 	began := time.Now()
-	ctx, span := j.span(ctx)
+	ctx, span := j.beginSpan(ctx)
 	defer func() {
 		j.elapsed = time.Since(began)
 		j.endSpan(span)
@@ -160,41 +160,41 @@ func (j *job) run(ctx context.Context, t *turn, wake func()) {
 	if j.sent != "" {
 		ctx = tool.WithKey(ctx, j.sent)
 	}
-	if j.result, j.err = t.call(ctx, j); j.err != nil {
-		j.suspend()
+	if j.result, j.err = t.callGuarded(ctx, j); j.err != nil {
+		j.suspendCall()
 	}
 }
 
-// call has a call made, past what must know of it. It runs on the goroutine of the call.
-func (t *turn) call(ctx context.Context, j *job) (tool.Result, error) {
+// callGuarded has a call made, past what must know of it. It runs on the goroutine of the call.
+func (t *turn) callGuarded(ctx context.Context, j *job) (tool.Result, error) {
 	g := t.req.Facts.Guard
 	if g == nil {
-		return t.make(ctx, j.call, j.inner)
+		return t.callTool(ctx, j.call, j.inner)
 	}
 	spec := j.spec
 	if spec == nil { // it may be there by now
 		spec = t.agent.cfg.Tools.Tools(ctx).Lookup(j.call.Name)
 	}
 	return g.Call(ctx, spec, j.call, func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		return t.make(ctx, c, j.inner)
+		return t.callTool(ctx, c, j.inner)
 	})
 }
 
-// make makes a call; inner is that of a tool that may be an agent.
-func (t *turn) make(ctx context.Context, c tool.Call, inner *Inner) (tool.Result, error) {
+// callTool makes a call; inner is that of a tool that may be an agent.
+func (t *turn) callTool(ctx context.Context, c tool.Call, inner *Inner) (tool.Result, error) {
 	if inner == nil {
 		return t.agent.cfg.Tools.Call(ctx, c)
 	}
 	return t.agent.callees.CallWithin(ctx, c, inner)
 }
 
-// close says how a call ended.
-func (t *turn) close(j *job) {
+// closeCall says how a call ended.
+func (t *turn) closeCall(j *job) {
 	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: j.call.Name, Duration: j.elapsed})
 	if j.key != "" { // it was admitted
 		t.logResult(j)
 	}
-	switch f := j.failure(t.ctx); {
+	switch f := j.callFailure(t.ctx); {
 	case f == nil:
 		t.sink.Emit(&stream.ToolCompleted{Call: j.event, Duration: j.elapsed, Result: j.result.Text, Cached: j.result.Cached, Warning: j.result.Warning})
 	case f.Unknown:
@@ -213,16 +213,16 @@ func (t *turn) loseCall(j *job, f *fault.Error) {
 	if errors.Is(f, tool.ErrAsked) {
 		return
 	}
-	t.lose(j.key)
+	t.markLost(j.key)
 	if j.fallbackOf != nil {
-		t.lose(j.fallbackOf.key) // which would do the same thing once more
+		t.markLost(j.fallbackOf.key) // which would do the same thing once more
 	}
 }
 
 // failCall reports a failed call, unless the turn ends anyway and says why.
 func (t *turn) failCall(f *fault.Error) {
 	if t.ctx.Err() == nil && !endsTurn(f) {
-		t.fail(f)
+		t.reportFailure(f)
 	}
 }
 

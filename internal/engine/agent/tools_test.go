@@ -259,7 +259,7 @@ func TestPromptNamesToolsThatStillWork(t *testing.T) {
 	t.Parallel()
 	set := &tool.Set{
 		Specs:       []tool.Spec{{Name: "search", Server: "one", Fallback: "lookup"}, {Name: "lookup", Server: "two"}},
-		Unavailable: []tool.UnavailableServer{{Server: "one", Err: unavailable(true)}},
+		Unavailable: []tool.UnavailableServer{{Server: "one", Err: isUnavailable(true)}},
 	}
 	got := play(t, scene{answers: []answer{says("x")}, tools: set})
 	if want := "These still work, as another tool is run in their place: search."; !strings.HasSuffix(got.requests[0].Messages[0].Text(), want) {

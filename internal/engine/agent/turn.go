@@ -26,8 +26,8 @@ type turn struct {
 	budget *chat.TokenBudget // nil: none
 	req    *chat.Request     // whose turn it is
 
-	state State
-	asked int // of the messages those that were there when the turn began
+	state      State
+	inputCount int // of the messages those that were there when the turn began
 	// before is how many times the state held when the turn began: those were reported.
 	before struct{ model, tools int }
 	// tools is the set of this step. It may be another one in the next:
@@ -42,19 +42,19 @@ type turn struct {
 	ofModel  modelCall
 }
 
-// begin makes the first State of a turn.
-func (t *turn) begin(req *chat.Request) error {
-	if err := t.over(); err != nil {
+// beginTurn makes the first State of a turn.
+func (t *turn) beginTurn(req *chat.Request) error {
+	if err := t.stopCause(); err != nil {
 		return err
 	}
 	t.state.Access = req.Tools
-	t.list()
-	t.open(req)
-	return t.over()
+	t.listTools()
+	t.makePrompt(req)
+	return t.stopCause()
 }
 
-// open makes the prompt and the messages of a turn that begins with the tools that there are.
-func (t *turn) open(req *chat.Request) {
+// makePrompt makes the prompt and the messages of a turn that begins with the tools that there are.
+func (t *turn) makePrompt(req *chat.Request) {
 	t.state.System = t.agent.systemPrompt(req)
 	line := req.Line
 	if line == "" {
@@ -65,25 +65,25 @@ func (t *turn) open(req *chat.Request) {
 	if req.App != nil {
 		t.state.Messages = append(t.state.Messages, chat.Portable(capResults(req.App.Continues), t.agent.cfg.Origin, offered)...)
 	}
-	t.asked = len(t.state.Messages)
+	t.inputCount = len(t.state.Messages)
 }
 
-// list learns what can be called in this turn, and says which servers cannot be used. One whose
+// listTools learns what can be called in this turn, and says which servers cannot be used. One whose
 // tools can still be called, through their fallbacks, is reported when they are called: only
 // then is it known whether the turn misses it.
-func (t *turn) list() {
-	t.tools = t.available()
+func (t *turn) listTools() {
+	t.tools = t.availableTools()
 	for _, u := range t.tools.Unavailable {
-		if t.over() == nil && !offered(t.tools, u.Server) {
-			t.fail(u.Err)
+		if t.stopCause() == nil && !hasToolOf(t.tools, u.Server) {
+			t.reportFailure(u.Err)
 		}
 	}
 	t.sink.Flush()
 }
 
-// available returns what this turn may call, the client's tools among it.
-func (t *turn) available() *tool.Set {
-	return t.clients.with(t.ofServers(), t.req.App)
+// availableTools returns what this turn may call, the client's tools among it.
+func (t *turn) availableTools() *tool.Set {
+	return t.clients.addClientTools(t.ofServers(), t.req.App)
 }
 
 // ofServers returns what servers run. A turn that may call nothing does not learn
@@ -98,41 +98,41 @@ func (t *turn) ofServers() *tool.Set {
 	return new(tool.Set)
 }
 
-// offered says whether a server has any tool in the set.
-func offered(tools *tool.Set, server string) bool {
+// hasToolOf says whether a server has any tool in the set.
+func hasToolOf(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
 }
 
-// goOn takes a State of before over, with the request that it belongs to. One that was stored
+// takeState takes a State of before over, with the request that it belongs to. One that was stored
 // belongs to none.
-func (t *turn) goOn(s State) {
+func (t *turn) takeState(s State) {
 	if t.state, t.req = s, s.request; t.req == nil {
 		t.req = new(chat.Request)
 	}
 }
 
-// over returns why the turn must not begin anything more, or nil.
-func (t *turn) over() error {
+// stopCause returns why the turn must not begin anything more, or nil.
+func (t *turn) stopCause() error {
 	if t.sink.Err != nil {
 		return t.sink.Err
 	}
 	return fault.Cause(t.ctx)
 }
 
-// ask makes the model call of a step, and once again when the model wrote a call
+// askModel makes the model call of a step, and once again when the model wrote a call
 // that cannot be read. Not so when part of the answer is out: it would come twice.
-func (t *turn) ask(req *chat.ModelRequest) (chat.Finish, error) {
+func (t *turn) askModel(req *chat.ModelRequest) (chat.Finish, error) {
 	t.step.gave = false
 	finish, err := t.askOnce(req)
-	if malformed(err) && !t.step.answered {
+	if isMalformed(err) && !t.step.answered {
 		finish, err = t.askOnce(req)
 	}
 	return finish, err
 }
 
-// malformed asks for a method, because agent knows no model: what made the
+// isMalformed asks for a method, because agent knows no model: what made the
 // error can say it.
-func malformed(err error) bool {
+func isMalformed(err error) bool {
 	var m interface{ MalformedCall() bool }
 	return errors.As(err, &m) && m.MalformedCall()
 }
@@ -140,12 +140,12 @@ func malformed(err error) bool {
 // askOnce asks the model and passes on what it says while it comes. Usage and
 // time are counted also if the answer fails.
 func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
-	if err := t.over(); err != nil {
+	if err := t.stopCause(); err != nil {
 		return chat.FinishNone, err
 	}
-	t.step.reset(t.state.kept)
+	t.step.reset(t.state.keptBytes)
 	t.ofModel = modelCall{began: time.Now(), tail: t.state.Tail}
-	return t.called(req, t.agent.cfg.Model.Stream(t.ctx, req, t.chunk))
+	return t.endModelCall(req, t.agent.cfg.Model.Stream(t.ctx, req, t.acceptChunk))
 }
 
 // modelCall is what is known of the model call at hand. It is a field of the turn, as the
@@ -163,8 +163,8 @@ type modelCall struct {
 // stale is text that was shown and does not count any more.
 type stale struct{ bytes, runes int }
 
-// chunk takes a piece of the answer.
-func (t *turn) chunk(c *chat.Chunk) error {
+// acceptChunk takes a piece of the answer.
+func (t *turn) acceptChunk(c *chat.Chunk) error {
 	if c.Usage != nil {
 		t.ofModel.usage = *c.Usage
 	}
@@ -172,12 +172,12 @@ func (t *turn) chunk(c *chat.Chunk) error {
 		t.ofModel.finish = c.Finish
 	}
 	if c.Restarted || c.Switch != nil {
-		t.restart(c.Switch)
+		t.restartAnswer(c.Switch)
 	}
 	if len(c.Parts) > 0 {
 		t.step.gave = true
-		t.step.made(c.Maker)
-		if err := t.parts(c.Parts); err != nil {
+		t.step.setMaker(c.Maker)
+		if err := t.acceptParts(c.Parts); err != nil {
 			return err
 		}
 	}
@@ -187,14 +187,14 @@ func (t *turn) chunk(c *chat.Chunk) error {
 	return t.sink.Err
 }
 
-// called counts a model call that is over.
-func (t *turn) called(req *chat.ModelRequest, err error) (chat.Finish, error) {
+// endModelCall counts a model call that is over.
+func (t *turn) endModelCall(req *chat.ModelRequest, err error) (chat.Finish, error) {
 	t.state.Model = append(t.state.Model, time.Since(t.ofModel.began))
 	t.state.Usage.Add(t.ofModel.usage)
 	if t.budget != nil {
 		t.budget.Spend(t.ofModel.usage)
 	}
-	t.step.seal()
+	t.step.sealText()
 	if n := t.step.thoughts; n > 0 {
 		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("reasoning_step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
 	}
@@ -205,12 +205,12 @@ func (t *turn) called(req *chat.ModelRequest, err error) (chat.Finish, error) {
 	return t.ofModel.finish, err
 }
 
-// restart forgets an answer that failed, and reports another model that answers now.
-func (t *turn) restart(to *chat.Switch) {
+// restartAnswer forgets an answer that failed, and reports another model that answers now.
+func (t *turn) restartAnswer(to *chat.Switch) {
 	if t.step.answered {
-		t.ofModel.stale = t.step.shown(t.ofModel.tail)
+		t.ofModel.stale = t.step.measureShown(t.ofModel.tail)
 	}
-	t.step.reset(t.state.kept)
+	t.step.reset(t.state.keptBytes)
 	if to == nil {
 		return
 	}
@@ -234,24 +234,24 @@ func (s *State) addModel(key string) {
 	}
 }
 
-// parts takes the parts of a chunk. There is mostly one, but a chunk has room for
+// acceptParts takes the parts of a chunk. There is mostly one, but a chunk has room for
 // tens of thousands, and the turn may end meanwhile.
-func (t *turn) parts(parts []chat.Part) error {
+func (t *turn) acceptParts(parts []chat.Part) error {
 	for i := range parts {
 		if i > 0 {
-			if err := t.over(); err != nil {
+			if err := t.stopCause(); err != nil {
 				return err
 			}
 		}
-		t.part(&parts[i])
+		t.acceptPart(&parts[i])
 	}
 	return nil
 }
 
-// part takes one part of the answer: thoughts are shown and forgotten, text is
+// acceptPart takes one part of the answer: thoughts are shown and forgotten, text is
 // shown and kept, calls are kept for when the answer is complete. What the model wants
 // back is kept with either.
-func (t *turn) part(p *chat.Part) {
+func (t *turn) acceptPart(p *chat.Part) {
 	switch {
 	case p.Thought:
 		if p.Text != "" {
@@ -259,25 +259,25 @@ func (t *turn) part(p *chat.Part) {
 			t.sink.Emit(&stream.Thinking{Content: p.Text})
 		}
 		if p.Kept != "" {
-			t.step.keep(p.Kept)
+			t.step.addProviderData(p.Kept)
 		}
 	case p.Call != nil:
-		t.step.call(p)
+		t.step.addCall(p)
 	default:
 		first := !t.step.answered
-		t.step.text(p)
+		t.step.addText(p)
 		if p.Text != "" {
-			t.say(p.Text, first)
+			t.emitText(p.Text, first)
 		}
 	}
 }
 
-// say shows a piece of the answer. The texts of two steps are apart in time, with
+// emitText shows a piece of the answer. The texts of two steps are apart in time, with
 // tool calls between them, and the model ends the one without a thought for the
 // other: where neither has white space, a blank line keeps them from running into
 // one another.
-func (t *turn) say(text string, first bool) {
-	if first && apart(t.state.Tail, text) {
+func (t *turn) emitText(text string, first bool) {
+	if first && needsGap(t.state.Tail, text) {
 		t.step.delta.Text = between
 		t.sink.Emit(&t.step.delta)
 	}
@@ -286,18 +286,18 @@ func (t *turn) say(text string, first bool) {
 	t.sink.Emit(&t.step.delta)
 }
 
-// between is what say puts between two texts.
+// between is what emitText puts between two texts.
 const between = "\n\n"
 
-// apart says whether a text needs something between itself and the one before, which ends so.
-func apart(tail byte, text string) bool { return tail != 0 && !space(tail) && !space(text[0]) }
+// needsGap says whether a text needs something between itself and the one before, which ends so.
+func needsGap(tail byte, text string) bool { return tail != 0 && !isSpace(tail) && !isSpace(text[0]) }
 
-// space says whether c is white space of ASCII. Others belong to the text.
-func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+// isSpace says whether c is white space of ASCII. Others belong to the text.
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// fail logs err and emits it: the turn continues without what failed. That a server cannot be
+// reportFailure logs err and emits it: the turn continues without what failed. That a server cannot be
 // used is reported once.
-func (t *turn) fail(err error) {
+func (t *turn) reportFailure(err error) {
 	f := fault.From(err)
 	if f.Type == fault.MCPUnavailable && f.Service != "" {
 		if slices.Contains(t.state.Missing, f.Service) {

@@ -21,8 +21,8 @@ import (
 // every call must have ended: it begins again, with its id, in the one that continues.
 const suspendedText = "Waits for a person to decide."
 
-// suspend takes a suspended call out of the errors: to the step it is one that waits.
-func (j *job) suspend() {
+// suspendCall takes a suspended call out of the errors: to the step it is one that waits.
+func (j *job) suspendCall() {
 	if s, ok := errors.AsType[*Suspended](j.err); ok {
 		j.err, j.waits = nil, true
 		j.within = &Within{State: s.State, Asks: s.Calls}
@@ -34,7 +34,7 @@ func (j *job) suspend() {
 func (t *turn) asksOf(c *OpenCall) []chat.PendingCall {
 	if c.Within == nil {
 		call := chat.PendingCall{ID: c.ID, Tool: c.Call.Name, Arguments: c.Call.Arguments}
-		identify(&call, t.tools.Lookup(c.Call.Name))
+		identifyTool(&call, t.tools.Lookup(c.Call.Name))
 		return []chat.PendingCall{call}
 	}
 	asks := slices.Clone(c.Within.Asks)
@@ -43,14 +43,14 @@ func (t *turn) asksOf(c *OpenCall) []chat.PendingCall {
 		asks[i].Within = c.ID
 		if asks[i].Spec == nil && of != nil { // it was read back
 			asks[i].Server = ""
-			identify(&asks[i], of.Spec(t.ctx, asks[i].AgentID, asks[i].Tool))
+			identifyTool(&asks[i], of.Spec(t.ctx, asks[i].AgentID, asks[i].Tool))
 		}
 	}
 	return asks
 }
 
-// identify says which tool a call means; nil: there is none of its name.
-func identify(c *chat.PendingCall, spec *tool.Spec) {
+// identifyTool says which tool a call means; nil: there is none of its name.
+func identifyTool(c *chat.PendingCall, spec *tool.Spec) {
 	c.Fingerprint = ""
 	if c.Spec = spec; spec != nil {
 		c.Server, c.Fingerprint = spec.Server, spec.Fingerprint()
@@ -70,9 +70,9 @@ func (s *State) askedWithin(id string) *OpenCall {
 	return nil
 }
 
-// decide takes a decision about a call within this one. A second one about the same call is
+// decideWithin takes a decision about a call within this one. A second one about the same call is
 // an error.
-func (c *OpenCall) decide(d chat.Decision) error {
+func (c *OpenCall) decideWithin(d chat.Decision) error {
 	w := c.Within
 	if slices.ContainsFunc(w.Decided, func(before chat.Decision) bool { return before.CallID == d.CallID }) {
 		return fmt.Errorf("call %q is decided twice", d.CallID)
@@ -91,7 +91,7 @@ func (s *State) RefuseAll(why string) {
 		switch {
 		case c.Answer != answerWaiting:
 		case c.Within == nil:
-			c.Answer, c.Note = answerRefused, why
+			c.Answer, c.Message = answerRefused, why
 		default:
 			c.Within.Decided, c.Answer = nil, answerDecided
 			for _, a := range c.Within.Asks {
@@ -101,23 +101,23 @@ func (s *State) RefuseAll(why string) {
 	}
 }
 
-// continued says that a suspended call continues: in another stream with the id that it had
+// startContinued says that a suspended call continues: in another stream with the id that it had
 // there. Where nobody could be asked the stream is the same one, in which no id begins twice,
 // and it gets another.
-func (t *turn) continued(c *OpenCall) *job {
+func (t *turn) startContinued(c *OpenCall) *job {
 	id := c.ID
 	if c.Within.Decided[0].Action == chat.Refuse {
-		id = t.state.calls.id("")
+		id = t.state.calls.newCallID("")
 	}
 	j := newJob(id, c.Call, t.tools.Lookup(c.Call.Name))
 	j.key, c.ID = c.key, id
 	j.continued = &Continued{State: c.Within.State, Decisions: c.Within.Decided}
 	if j.spec == nil {
-		j.err = refusal(j.call, "the tool is not available any more", "Do without it.")
+		j.err = refusalFault(j.call, "the tool is not available any more", "Do without it.")
 	}
-	t.start(j)
+	t.emitStarted(j)
 	if j.err != nil {
-		t.close(j)
+		t.closeCall(j)
 	}
 	return j
 }
@@ -170,9 +170,9 @@ func storeWithin(w *Within) *storedWithin {
 	return stored
 }
 
-// within returns the Within that was stored. Which tools are meant is looked up when it is
+// toWithin returns the Within that was stored. Which tools are meant is looked up when it is
 // asked about again.
-func (stored *storedWithin) within() *Within {
+func (stored *storedWithin) toWithin() *Within {
 	if stored == nil {
 		return nil
 	}
@@ -185,9 +185,9 @@ func (stored *storedWithin) within() *Within {
 	return w
 }
 
-// check refuses what could not continue. An answer that this version does not know would leave
+// checkWithin refuses what could not continue. An answer that this version does not know would leave
 // the call without a result.
-func (stored *storedWithin) check(answer Answer) error {
+func (stored *storedWithin) checkWithin(answer Answer) error {
 	switch {
 	case stored == nil:
 		return checkAlone(answer)

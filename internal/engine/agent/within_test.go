@@ -65,16 +65,16 @@ func TestDecisionsWithinACall(t *testing.T) {
 	t.Parallel()
 	s := suspended()
 	yes := func(id string) []chat.Decision { return []chat.Decision{{CallID: id, Action: chat.Approve}} }
-	if err := s.decide(yes("in_1")); err != nil || s.Open[0].Answer != answerWaiting {
+	if err := s.applyDecisions(yes("in_1")); err != nil || s.Open[0].Answer != answerWaiting {
 		t.Errorf("after one of two: %v, %q", err, s.Open[0].Answer)
 	}
-	if err := s.decide(yes("in_1")); err == nil {
+	if err := s.applyDecisions(yes("in_1")); err == nil {
 		t.Error("a call is decided twice")
 	}
-	if err := s.decide(yes("a")); err == nil {
+	if err := s.applyDecisions(yes("a")); err == nil {
 		t.Error("the call itself is approved, which asks nothing")
 	}
-	if err := s.decide(yes("in_2")); err != nil || s.Open[0].Answer != answerDecided || len(s.Open[0].Within.Decided) != 2 {
+	if err := s.applyDecisions(yes("in_2")); err != nil || s.Open[0].Answer != answerDecided || len(s.Open[0].Within.Decided) != 2 {
 		t.Errorf("after both: %v, %+v", err, s.Open[0])
 	}
 }
@@ -84,7 +84,7 @@ func TestDecisionsWithinACall(t *testing.T) {
 func TestAllWithinIsRefused(t *testing.T) {
 	t.Parallel()
 	s := suspended()
-	if err := s.decide([]chat.Decision{{CallID: "in_1", Action: chat.Approve}}); err != nil {
+	if err := s.applyDecisions([]chat.Decision{{CallID: "in_1", Action: chat.Approve}}); err != nil {
 		t.Fatal(err)
 	}
 	s.RefuseAll("nobody is there")

@@ -32,7 +32,7 @@ type Accepted struct {
 // Check reads an answer by its token. now is the request that it came with: it says who
 // answers. The error is a *fault.Error or a *chat.ValidationError.
 func (s *Service) Check(ctx context.Context, a *chat.Answer, now chat.Request) (*Accepted, error) {
-	r, over, err := s.find(ctx, a.Token)
+	r, over, err := s.recordOfToken(ctx, a.Token)
 	if err == nil {
 		err = s.mayAnswer(r, callerOf(now), true)
 	}
@@ -41,11 +41,11 @@ func (s *Service) Check(ctx context.Context, a *chat.Answer, now chat.Request) (
 	}
 	if err == nil {
 		var acc *Accepted
-		if acc, err = s.check(ctx, r, a, now); err == nil {
+		if acc, err = s.checkAnswer(ctx, r, a, now); err == nil {
 			return acc, nil
 		}
 	}
-	return nil, s.refuse(ctx, r, err)
+	return nil, s.refuseAnswer(ctx, r, err)
 }
 
 // CheckTask reads an answer to a question of a task, by its id. Without a token it counts
@@ -54,7 +54,7 @@ func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now 
 	if s.cfg.Store == nil {
 		return nil, Conflict()
 	}
-	r, over, err := s.load(ctx, id)
+	r, over, err := s.loadRecord(ctx, id)
 	if err == nil && (r == nil || over != nil) {
 		err = Conflict()
 	}
@@ -63,15 +63,15 @@ func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now 
 	}
 	if err == nil {
 		var acc *Accepted
-		if acc, err = s.check(ctx, r, a, now); err == nil {
+		if acc, err = s.checkAnswer(ctx, r, a, now); err == nil {
 			return acc, nil
 		}
 	}
-	return nil, s.refuse(ctx, r, err)
+	return nil, s.refuseAnswer(ctx, r, err)
 }
 
-// refuse counts and logs an answer that is refused for what it answers.
-func (s *Service) refuse(ctx context.Context, r *record, err error) error {
+// refuseAnswer counts and logs an answer that is refused for what it answers.
+func (s *Service) refuseAnswer(ctx context.Context, r *record, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
@@ -92,32 +92,32 @@ func (s *Service) refuse(ctx context.Context, r *record, err error) error {
 // callerOf returns the sender of an answer.
 func callerOf(now chat.Request) Caller { return Caller{Principal: now.Principal, UserID: now.UserID} }
 
-// find returns the record that a token holds or names. over is as of load.
-func (s *Service) find(ctx context.Context, token string) (r *record, over, err error) {
+// recordOfToken returns the record that a token holds or names. over is as of load.
+func (s *Service) recordOfToken(ctx context.Context, token string) (r *record, over, err error) {
 	if h, ok := handleOf(token); ok {
-		return s.named(ctx, h)
+		return s.recordOfHandle(ctx, h)
 	}
 	text, err := s.sealer.open(token)
 	if err != nil {
-		return nil, nil, invalid(err)
+		return nil, nil, invalidFault(err)
 	}
 	if r, err = readRecord(text); err != nil {
-		return nil, nil, invalid(err)
+		return nil, nil, invalidFault(err)
 	}
 	return r, nil, nil
 }
 
-// named returns the record of the store that a handle names.
-func (s *Service) named(ctx context.Context, h handle) (r *record, over, err error) {
+// recordOfHandle returns the record of the store that a handle names.
+func (s *Service) recordOfHandle(ctx context.Context, h handle) (r *record, over, err error) {
 	if s.cfg.Store == nil {
-		return nil, nil, invalid(errors.New("there is no store that could have it"))
+		return nil, nil, invalidFault(errors.New("there is no store that could have it"))
 	}
-	r, over, err = s.load(ctx, h.id())
+	r, over, err = s.loadRecord(ctx, h.recordID())
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case r == nil || subtle.ConstantTimeCompare(r.Handle, h.sum()) != 1:
-		return nil, nil, invalid(errToken)
+	case r == nil || subtle.ConstantTimeCompare(r.Handle, h.storedSum()) != 1:
+		return nil, nil, invalidFault(errToken)
 	}
 	return r, over, nil
 }
@@ -125,33 +125,33 @@ func (s *Service) named(ctx context.Context, h handle) (r *record, over, err err
 // mayAnswer returns why a caller cannot answer a question, or cannot any more; nil: it can.
 func (s *Service) mayAnswer(r *record, by Caller, token bool) error {
 	switch {
-	case !by.mine(r, token):
-		return invalid(errors.New("it is somebody else's"))
-	case s.cfg.FourEyes && (by.owns(r, token) || by.began(r)):
+	case !by.canAnswer(r, token):
+		return invalidFault(errors.New("it is somebody else's"))
+	case s.cfg.FourEyes && (by.ownsTask(r, token) || by.beganTurn(r)):
 		return &fault.Error{Type: fault.Forbidden, Message: "Nobody answers about a task of their own here; somebody else must"}
-	case !time.Now().Before(r.expiry()):
-		return expired()
+	case !time.Now().Before(r.expiryTime()):
+		return expiredFault()
 	}
 	return nil
 }
 
-// check returns an answer of a caller who may give it. The answer must be about a turn whose state can
+// checkAnswer returns an answer of a caller who may give it. The answer must be about a turn whose state can
 // still be read, and decide all that is asked.
-func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request) (*Accepted, error) {
+func (s *Service) checkAnswer(ctx context.Context, r *record, a *chat.Answer, now chat.Request) (*Accepted, error) {
 	if s.cfg.Readable != nil {
 		if err := s.cfg.Readable(r.waiting); err != nil {
-			return nil, invalid(err)
+			return nil, invalidFault(err)
 		}
 	}
-	decisions, err := s.decide(ctx, r, a)
+	decisions, err := s.makeDecisions(ctx, r, a)
 	if err != nil {
 		return nil, err
 	}
 	for i := range decisions {
 		decisions[i].Key = r.callKey(decisions[i].CallID)
 	}
-	acc := &Accepted{Request: r.request(now), service: s, record: r, decisions: decisions, by: now.Principal}
-	if changed := s.changed(ctx, r, decisions); len(changed) > 0 {
+	acc := &Accepted{Request: r.continuedRequest(now), service: s, record: r, decisions: decisions, by: now.Principal}
+	if changed := s.changedCalls(ctx, r, decisions); len(changed) > 0 {
 		acc.Request.Resumed.Changed = changed
 	} else {
 		acc.Request.Resumed.Decisions = decisions
@@ -166,8 +166,8 @@ func (r *record) callKey(call string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// call returns the call with that id, or nil.
-func (r *record) call(id string) *recordedCall {
+// recordedCallOf returns the call with that id, or nil.
+func (r *record) recordedCallOf(id string) *recordedCall {
 	for i := range r.Calls {
 		if r.Calls[i].ID == id {
 			return &r.Calls[i]
@@ -176,9 +176,9 @@ func (r *record) call(id string) *recordedCall {
 	return nil
 }
 
-// changed returns the calls that were allowed and whose tools are not the ones that were
+// changedCalls returns the calls that were allowed and whose tools are not the ones that were
 // asked about. A tool that is gone does not run, so nobody need be asked again.
-func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decision) (ids []string) {
+func (s *Service) changedCalls(ctx context.Context, r *record, decisions []chat.Decision) (ids []string) {
 	var tools *tool.Set
 	for _, d := range decisions {
 		if d.Action == chat.Reject || r.Kind != chat.AskTools {
@@ -187,7 +187,7 @@ func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decis
 		if tools == nil {
 			tools = s.cfg.Tools(ctx)
 		}
-		if spec := tools.Lookup(r.call(d.CallID).Tool); spec != nil && spec.Fingerprint() != d.Fingerprint {
+		if spec := tools.Lookup(r.recordedCallOf(d.CallID).Tool); spec != nil && spec.Fingerprint() != d.Fingerprint {
 			ids = append(ids, d.CallID)
 		}
 	}
@@ -197,19 +197,19 @@ func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decis
 // ID is that of the question.
 func (a *Accepted) ID() string { return a.record.ID }
 
-// stored says whether the turn that waits is that of a kept task: then taking up the task
+// isStored says whether the turn that waits is that of a kept task: then taking up the task
 // is what uses the answer up, and Claim does nothing.
-func (a *Accepted) stored() bool { return a.record.Task != "" }
+func (a *Accepted) isStored() bool { return a.record.Task != "" }
 
 // Claim uses the token up. Of several answers one succeeds, as far as this process and,
 // if there is one, the store can know.
 func (a *Accepted) Claim(ctx context.Context) error {
-	if a.stored() {
+	if a.isStored() {
 		return nil
 	}
 	var err error
-	if a.claim, err = a.service.claim(ctx, a.record); err != nil {
-		return a.service.refuse(ctx, a.record, err)
+	if a.claim, err = a.service.claimRecord(ctx, a.record); err != nil {
+		return a.service.refuseAnswer(ctx, a.record, err)
 	}
 	a.Decided(ctx)
 	return nil
@@ -217,8 +217,8 @@ func (a *Accepted) Claim(ctx context.Context) error {
 
 // Unclaim releases the claim of a turn that does not run. The answer can be given again.
 func (a *Accepted) Unclaim() {
-	if !a.stored() {
-		a.service.unclaim(a.record, a.claim)
+	if !a.isStored() {
+		a.service.releaseUse(a.record, a.claim)
 	}
 }
 
@@ -226,24 +226,24 @@ func (a *Accepted) Unclaim() {
 // not needed any more.
 func (a *Accepted) Decided(ctx context.Context) {
 	r, s := a.record, a.service
-	action := a.action()
+	action := a.decidedAction()
 	s.counts.Inc(string(r.Kind), action)
-	r.log(ctx, "approval_decided", action, a.by)
+	r.logQuestion(ctx, "approval_decided", action, a.by)
 	if s.cfg.Store == nil || r.Handle == nil {
 		return
 	}
-	s.leave(ctx, r)
+	s.removeFromIndexes(ctx, r)
 	// Whether that works changes nothing for the answer, which was used up before: the question
 	// goes with its time at the latest.
-	data, _ := json.Marshal(stored{Used: true, Rest: r.remainder()})
+	data, _ := json.Marshal(stored{Used: true, Remainder: r.remainder()})
 	if v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(r.ID)); err == nil {
 		v.Data = data
-		_, _ = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), v, time.Until(r.expiry())+grace)
+		_, _ = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), v, time.Until(r.expiryTime())+grace)
 	}
 }
 
-// action is what was decided of all calls, or mixed.
-func (a *Accepted) action() string {
+// decidedAction is what was decided of all calls, or mixed.
+func (a *Accepted) decidedAction() string {
 	if len(a.Request.Resumed.Changed) > 0 {
 		return reasonChanged
 	}
@@ -256,8 +256,8 @@ func (a *Accepted) action() string {
 	return string(action)
 }
 
-// log writes a line about a question: of the arguments their hashes. by has asked, or answered.
-func (r *record) log(ctx context.Context, event, action string, by chat.Principal) {
+// logQuestion writes a line about a question: of the arguments their hashes. by has asked, or answered.
+func (r *record) logQuestion(ctx context.Context, event, action string, by chat.Principal) {
 	e := zerolog.Ctx(ctx).Info()
 	if !e.Enabled() {
 		return

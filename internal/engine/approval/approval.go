@@ -112,8 +112,8 @@ type Caller struct {
 	Inspects bool
 }
 
-// name is what approvers are called by; empty: nobody in particular.
-func (c Caller) name() string {
+// approverName is what approvers are called by; empty: nobody in particular.
+func (c Caller) approverName() string {
 	switch {
 	case c.Principal.IsKnown():
 		return c.Principal.ID
@@ -123,9 +123,9 @@ func (c Caller) name() string {
 	return c.UserID
 }
 
-// owns says whether a question is about a task of c's. Who holds its token need not say
+// ownsTask says whether a question is about a task of c's. Who holds its token need not say
 // who they are; who does not must be whom the task belongs to, which may be nobody.
-func (c Caller) owns(r *record, token bool) bool {
+func (c Caller) ownsTask(r *record, token bool) bool {
 	switch {
 	case c.Principal.Tenant != r.Tenant || c.Principal.ID != r.Principal:
 		return false
@@ -135,52 +135,52 @@ func (c Caller) owns(r *record, token bool) bool {
 	return c.UserID == r.User || c.UserID == "" && token
 }
 
-// began reports whether c's credential, or its user, began the turn that waits. Whom the request
+// beganTurn reports whether c's credential, or its user, began the turn that waits. Whom the request
 // names does not matter: a name is not a second person.
-func (c Caller) began(r *record) bool {
-	if !c.Principal.IsKnown() || !c.sees(r) {
+func (c Caller) beganTurn(r *record) bool {
+	if !c.Principal.IsKnown() || !c.sharesTenant(r) {
 		return false
 	}
 	sender := c.Principal.Sender()
 	return sender == r.Principal || sender == r.Sender || c.Principal.KeyID != "" && c.Principal.KeyID == r.KeyID
 }
 
-// mine says whether a caller may answer. Nobody in particular may answer without a token
+// canAnswer says whether a caller may answer. Nobody in particular may answer without a token
 // only what is about a task of nobody, which is found by its id alone.
-func (c Caller) mine(r *record, token bool) bool {
-	owns := c.owns(r, token)
+func (c Caller) canAnswer(r *record, token bool) bool {
+	owns := c.ownsTask(r, token)
 	switch {
-	case c.Principal.Tenant != r.Tenant, c.name() == "" && !owns:
+	case c.Principal.Tenant != r.Tenant, c.approverName() == "" && !owns:
 		return false
 	case len(r.Approvers) == 0 || slices.Contains(r.Approvers, owner) || slices.Contains(r.Approvers, anyone):
-		return owns || c.named(r, token)
+		return owns || c.isApprover(r, token)
 	}
-	return c.named(r, token)
+	return c.isApprover(r, token)
 }
 
-// named says whether the question's approvers are, or hold, the caller. Where it names nobody, a
+// isApprover says whether the question's approvers are, or hold, the caller. Where it names nobody, a
 // reviewer may answer by the id: the token is the owner's.
-func (c Caller) named(r *record, token bool) bool {
-	if !c.sees(r) || c.Principal.IsAnonymous() {
+func (c Caller) isApprover(r *record, token bool) bool {
+	if !c.sharesTenant(r) || c.Principal.IsAnonymous() {
 		return false
 	}
 	if slices.Contains(r.Approvers, anyone) {
 		return true
 	}
 	if r.isForReviewers() {
-		return !token && c.reviews()
+		return !token && c.isReviewer()
 	}
-	return c.name() != "" && c.name() != owner && slices.Contains(r.Approvers, c.name())
+	return c.approverName() != "" && c.approverName() != owner && slices.Contains(r.Approvers, c.approverName())
 }
 
-// sees says whether a question belongs to somebody of c's tenant who was asked like c, or was not.
-func (c Caller) sees(r *record) bool {
+// sharesTenant says whether a question belongs to somebody of c's tenant who was asked like c, or was not.
+func (c Caller) sharesTenant(r *record) bool {
 	return c.Principal.Tenant == r.Tenant && (c.Principal.ID != "") == (r.Principal != "")
 }
 
-// reviews reports whether c answers questions that name nobody else. The scope is the sender's own, and
+// isReviewer reports whether c answers questions that name nobody else. The scope is the sender's own, and
 // of no use under another name.
-func (c Caller) reviews() bool {
+func (c Caller) isReviewer() bool {
 	return c.Principal.IsKnown() && !c.Principal.IsNamed() && c.Principal.Scopes&chat.ScopeApprove != 0
 }
 
@@ -189,13 +189,13 @@ func (r *record) isForReviewers() bool {
 	return r.Principal != "" && !slices.ContainsFunc(r.Approvers, func(who string) bool { return who != owner })
 }
 
-// invalid is a fault that gives the caller no reason, which could help to forge a token; err is
+// invalidFault is a fault that gives the caller no reason, which could help to forge a token; err is
 // for the log.
-func invalid(err error) error {
+func invalidFault(err error) error {
 	return &fault.Error{Type: fault.ApprovalInvalid, Message: "This approval is not valid", Err: err}
 }
 
-func expired() error {
+func expiredFault() error {
 	return &fault.Error{Type: fault.ApprovalExpired, Message: "It is too late to answer: the approval has expired, and nothing was run"}
 }
 
@@ -209,7 +209,7 @@ func Conflict() error {
 	return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
 }
 
-func unavailable(err error) error {
+func unavailableFault(err error) error {
 	return fault.NewStoreUnavailable(err)
 }
 
@@ -224,8 +224,8 @@ type stored struct {
 	// Token is that of a question that may be asked again while it waits; the log of its
 	// turn has it as well.
 	Token string `json:"token,omitempty"`
-	// Rest stays when the question was answered or withdrawn (store.Withdraw keeps the member).
-	Rest *remainder `json:"rest,omitempty"`
+	// Remainder stays when the question was answered or withdrawn (store.Withdraw keeps the member).
+	Remainder *remainder `json:"rest,omitempty"`
 }
 
 // remainder is a record without the turn. It decides which callers learn that the question does not wait any more.
@@ -241,23 +241,23 @@ func (r *record) remainder() *remainder {
 	return &remainder{Kind: r.Kind, Expires: r.Expires, Handle: r.Handle, entitled: r.entitled}
 }
 
-// record returns a record without its turn; nil if there is no remainder, as a former version left none.
-func (rest *remainder) record(id string) *record {
+// withoutTurn returns a record without its turn; nil if there is no remainder, as a former version left none.
+func (rest *remainder) withoutTurn(id string) *record {
 	if rest == nil {
 		return nil
 	}
 	return &record{ID: id, Kind: rest.Kind, Expires: rest.Expires, Handle: rest.Handle, entitled: rest.entitled}
 }
 
-// load returns a record of the store; nil: there is none. over is the fault of a question that does not
+// loadRecord returns a record of the store; nil: there is none. over is the fault of a question that does not
 // wait any more: its record has no turn.
-func (s *Service) load(ctx context.Context, id string) (r *record, over, err error) {
+func (s *Service) loadRecord(ctx context.Context, id string) (r *record, over, err error) {
 	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, nil, unavailableFault(err)
 	}
 	return readStored(id, v.Data)
 }
@@ -266,23 +266,23 @@ func (s *Service) load(ctx context.Context, id string) (r *record, over, err err
 func readStored(id string, data []byte) (r *record, over, err error) {
 	var kept stored
 	if err := json.Unmarshal(data, &kept); err != nil {
-		return nil, nil, invalid(err)
+		return nil, nil, invalidFault(err)
 	}
 	switch {
 	case kept.Used:
-		return kept.Rest.record(id), alreadyUsed(), nil
+		return kept.Remainder.withoutTurn(id), alreadyUsed(), nil
 	case kept.Record == nil:
-		return kept.Rest.record(id), Conflict(), nil
+		return kept.Remainder.withoutTurn(id), Conflict(), nil
 	}
 	if r, err = readRecord(kept.Record); err != nil {
-		return nil, nil, invalid(err)
+		return nil, nil, invalidFault(err)
 	}
 	return r, nil, nil
 }
 
-// keep puts a record into the store, in place of the version that is there. token is kept with
+// storeRecord puts a record into the store, in place of the version that is there. token is kept with
 // it if it may be asked for again.
-func (s *Service) keep(ctx context.Context, r *record, token string, version int64) error {
+func (s *Service) storeRecord(ctx context.Context, r *record, token string, version int64) error {
 	text, err := r.encode()
 	if err != nil {
 		return err
@@ -290,30 +290,30 @@ func (s *Service) keep(ctx context.Context, r *record, token string, version int
 	if len(text) > maxStored {
 		return errLong
 	}
-	data, err := json.Marshal(stored{Brief: r.brief(), Record: text, Token: token, Rest: r.remainder()})
+	data, err := json.Marshal(stored{Brief: r.briefRecord(), Record: text, Token: token, Remainder: r.remainder()})
 	if err == nil {
-		err = s.enter(ctx, r) // first: what an index has and the store has not is passed over
+		err = s.addToIndexes(ctx, r) // first: what an index has and the store has not is passed over
 	}
 	if err == nil {
-		_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data, Version: version}, time.Until(r.expiry())+grace)
+		_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data, Version: version}, time.Until(r.expiryTime())+grace)
 	}
 	return err
 }
 
-// Shown returns what waits of some questions, without tokens, as it may be reported to c: those
+// PendingFor returns what waits of some questions, without tokens, as it may be reported to c: those
 // that nobody has answered, that can still be, and that c may answer without a token.
-func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.Approval, error) {
+func (s *Service) PendingFor(ctx context.Context, c Caller, ids []string) ([]*stream.Approval, error) {
 	list := []*stream.Approval{}
 	if s.cfg.Store == nil {
 		return list, nil
 	}
 	for _, id := range ids {
-		r, over, err := s.load(ctx, id)
+		r, over, err := s.loadRecord(ctx, id)
 		if isUnavailable(err) {
 			return nil, err
 		}
 		if err == nil && over == nil && c.isShown(r) {
-			list = append(list, r.question())
+			list = append(list, r.questionEvent())
 		}
 	}
 	return list, nil
@@ -322,7 +322,7 @@ func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.
 // isShown reports whether a list shows a question to c: one that c may answer by its id, or inspects,
 // in time. The question may be nil.
 func (c Caller) isShown(r *record) bool {
-	return r != nil && (c.mine(r, false) || c.Inspects && c.sees(r)) && time.Now().Before(r.expiry())
+	return r != nil && (c.canAnswer(r, false) || c.Inspects && c.sharesTenant(r)) && time.Now().Before(r.expiryTime())
 }
 
 // isUnavailable reports whether err is the fault of a store that does not answer.

@@ -32,8 +32,8 @@ const (
 // briefKey is the member of a stored question that a list reads. It comes first in the JSON.
 const briefKey = "brief"
 
-// brief returns the part of a record that a list needs, with cut texts.
-func (r *record) brief() *record {
+// briefRecord returns the part of a record that a list needs, with cut texts.
+func (r *record) briefRecord() *record {
 	b := &record{ID: r.ID, Kind: r.Kind, Expires: r.Expires, Task: r.Task, Turn: r.Turn, Node: r.Node, entitled: r.entitled}
 	b.Conversation = r.Conversation
 	b.Prompt, b.Truncated = chat.Truncate(r.Prompt, maxBriefText)
@@ -59,7 +59,7 @@ func cutArguments(args string, room int) (string, bool) {
 	if len(args) <= min(maxBriefText, room) {
 		return args, false
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader([]byte(object(args))))
+	dec := jsontext.NewDecoder(bytes.NewReader([]byte(argumentsObject(args))))
 	if _, err := dec.ReadToken(); err != nil {
 		return "{}", true
 	}
@@ -135,9 +135,9 @@ func (l *Listing) IsFull(more int) bool {
 	return len(l.Approvals) > 0 && len(l.Approvals)+more > maxListed || l.bytes >= maxListedBytes || l.read >= maxReadBytes
 }
 
-// add adds a question.
-func (l *Listing) add(r *record) {
-	q := r.question()
+// addQuestion adds a question.
+func (l *Listing) addQuestion(r *record) {
+	q := r.questionEvent()
 	l.Approvals = append(l.Approvals, q)
 	l.bytes += len(q.Prompt) + len(q.Schema) + 400
 	for i := range q.Calls {
@@ -152,14 +152,14 @@ func (s *Service) loadBrief(ctx context.Context, id string, l *Listing) (r *reco
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, nil, unavailableFault(err)
 	}
 	l.read += len(v.Data)
 	if r = readBrief(v.Data); r != nil {
 		return r, nil, nil
 	}
 	if r, over, err = readStored(id, v.Data); err == nil && r != nil && over == nil {
-		r = r.brief()
+		r = r.briefRecord()
 	}
 	return r, over, err
 }
@@ -178,7 +178,7 @@ func (s *Service) List(ctx context.Context, c Caller, ids []string, l *Listing) 
 			return err
 		}
 		if err == nil && over == nil && c.isShown(r) {
-			l.add(r)
+			l.addQuestion(r)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestBriefIsBounded(t *testing.T) {
 	for i := range 200 {
 		r.Calls = append(r.Calls, recordedCall{ID: fmt.Sprint(i), Tool: "t", Arguments: `{"a":"` + strings.Repeat("a", 100_000) + `"}`})
 	}
-	data, err := json.Marshal(stored{Brief: r.brief(), Record: json.RawMessage(`"never read`)[:0]})
+	data, err := json.Marshal(stored{Brief: r.briefRecord(), Record: json.RawMessage(`"never read`)[:0]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestBriefIsBounded(t *testing.T) {
 	}
 	l := Listing{Approvals: []*stream.Approval{}}
 	for !l.IsFull(1) {
-		l.add(b)
+		l.addQuestion(b)
 	}
 	if text, err := json.Marshal(l.Approvals); err != nil || len(text) > 1<<20 || len(l.Approvals) > 100 {
 		t.Errorf("%d questions with %d bytes, %v", len(l.Approvals), len(text), err)

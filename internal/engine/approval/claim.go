@@ -33,15 +33,15 @@ type use struct {
 	taken   bool          // the claim has succeeded
 }
 
-// reserve returns a use that the caller must settle. Other callers wait until then. They get alreadyUsed if the
+// reserveUse returns a use that the caller must settle. Other callers wait until then. They get alreadyUsed if the
 // claim has succeeded.
-func (s *Service) reserve(ctx context.Context, r *record) (*use, error) {
+func (s *Service) reserveUse(ctx context.Context, r *record) (*use, error) {
 	for {
 		s.mu.Lock()
 		u, ok := s.used[r.ID]
 		if !ok {
 			s.forgetExpired()
-			u = &use{until: r.expiry().Add(useGrace), settled: make(chan struct{})}
+			u = &use{until: r.expiryTime().Add(useGrace), settled: make(chan struct{})}
 			s.used[r.ID] = u
 		}
 		s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *Service) forgetExpired() {
 	}
 }
 
-// settle ends a use. Without taken the record can be claimed again.
-func (s *Service) settle(r *record, u *use, taken bool) {
+// endUse ends a use. Without taken the record can be claimed again.
+func (s *Service) endUse(r *record, u *use, taken bool) {
 	s.mu.Lock()
 	if u.taken = taken; !taken {
 		delete(s.used, r.ID)
@@ -82,30 +82,30 @@ func (s *Service) settle(r *record, u *use, taken bool) {
 	close(u.settled)
 }
 
-// claim marks a record as used. If several answers come at the same time, one succeeds and the others get alreadyUsed.
+// claimRecord marks a record as used. If several answers come at the same time, one succeeds and the others get alreadyUsed.
 // With a store this holds for all its processes. Without a store it holds for this process, and c is nil.
-func (s *Service) claim(ctx context.Context, r *record) (c *claim, err error) {
-	u, err := s.reserve(ctx, r)
+func (s *Service) claimRecord(ctx context.Context, r *record) (c *claim, err error) {
+	u, err := s.reserveUse(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	taken := false
-	defer func() { s.settle(r, u, taken) }()
+	defer func() { s.endUse(r, u, taken) }()
 	if s.cfg.Store != nil {
 		c = &claim{service: s, record: r, id: s.name + "." + newID()}
-		err = c.write(ctx)
+		err = c.storeClaim(ctx)
 	}
 	taken = err == nil
 	return c, err
 }
 
-// unclaim releases a claim whose turn does not run. c may be nil.
-func (s *Service) unclaim(r *record, c *claim) {
+// releaseUse releases a claim whose turn does not run. c may be nil.
+func (s *Service) releaseUse(r *record, c *claim) {
 	s.mu.Lock()
 	delete(s.used, r.ID)
 	s.mu.Unlock()
 	if c != nil {
-		c.release()
+		c.startRelease()
 	}
 }
 
@@ -117,26 +117,26 @@ type claim struct {
 	version int64 // of the record that the claim replaces
 }
 
-// put stores data in place of a version. After a conflict there and kept are the present record.
-func (c *claim) put(ctx context.Context, data stored, version int64) (there store.Value, kept stored, err error) {
-	data.Rest = c.record.remainder()
+// putStored stores data in place of a version. After a conflict there and kept are the present record.
+func (c *claim) putStored(ctx context.Context, data stored, version int64) (there store.Value, kept stored, err error) {
+	data.Remainder = c.record.remainder()
 	text, _ := json.Marshal(data)
-	there, err = c.service.cfg.Store.PutValue(ctx, store.ApprovalKey(c.record.ID), store.Value{Data: text, Version: version}, time.Until(c.record.expiry())+grace)
+	there, err = c.service.cfg.Store.PutValue(ctx, store.ApprovalKey(c.record.ID), store.Value{Data: text, Version: version}, time.Until(c.record.expiryTime())+grace)
 	if errors.Is(err, store.ErrConflict) && there.Version != 0 && json.Unmarshal(there.Data, &kept) != nil {
 		kept.Used = true
 	}
 	return there, kept, err
 }
 
-// write stores the claim. It replaces a released record, and a claim of this process: the caller has reserved the
+// storeClaim stores the claim. It replaces a released record, and a claim of this process: the caller has reserved the
 // record, so the turn of that claim does not run.
-func (c *claim) write(ctx context.Context) error {
+func (c *claim) storeClaim(ctx context.Context) error {
 	var err error
 	unknown := 0
 	for try := 0; try < claimTries && unknown < 2; try++ {
 		var there store.Value
 		var kept stored
-		if there, kept, err = c.put(ctx, stored{Used: true, Claim: c.id}, c.version); err == nil {
+		if there, kept, err = c.putStored(ctx, stored{Used: true, Claim: c.id}, c.version); err == nil {
 			return nil
 		}
 		switch {
@@ -153,9 +153,9 @@ func (c *claim) write(ctx context.Context) error {
 		}
 	}
 	if unknown > 0 {
-		c.release()
+		c.startRelease()
 	}
-	return unavailable(err)
+	return unavailableFault(err)
 }
 
 // isUnknown reports whether the command that ended with err may have changed something, or may still.
@@ -163,8 +163,8 @@ func isUnknown(err error) bool {
 	return !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotSent) && !errors.Is(err, store.ErrFull)
 }
 
-// release has the store release the claim as soon as it answers. Another process can then claim the record.
-func (c *claim) release() {
+// startRelease has the store release the claim as soon as it answers. Another process can then claim the record.
+func (c *claim) startRelease() {
 	s := c.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (c *claim) release() {
 	// Ends: the store has answered, or the approval has expired.
 	// Waits: nobody: the claim of a process that has ended stays until it expires.
 	go func() {
-		for time.Now().Before(c.record.expiry()) && !c.isReleased() {
+		for time.Now().Before(c.record.expiryTime()) && !c.isReleased() {
 			time.Sleep(releaseEvery)
 		}
 		s.mu.Lock()
@@ -190,7 +190,7 @@ func (c *claim) release() {
 func (c *claim) isReleased() bool {
 	version := c.version
 	for range claimTries {
-		there, kept, err := c.put(context.Background(), stored{}, version)
+		there, kept, err := c.putStored(context.Background(), stored{}, version)
 		switch {
 		case err == nil:
 			return true

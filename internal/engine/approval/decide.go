@@ -8,9 +8,9 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// decide makes the decisions of an answer: one for each call, and no other. The error is a
+// makeDecisions makes the decisions of an answer: one for each call, and no other. The error is a
 // *chat.ValidationError that names every fault, and uses nothing up.
-func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat.Decision, error) {
+func (s *Service) makeDecisions(ctx context.Context, r *record, a *chat.Answer) ([]chat.Decision, error) {
 	if r.Kind == chat.AskHuman {
 		return s.decideHuman(r, a)
 	}
@@ -39,10 +39,10 @@ type deciding struct {
 	seen      map[string]bool // ids of calls that were decided
 }
 
-// outcome says whether it is asked what became of calls, rather than whether they may run.
-func (d *deciding) outcome() bool { return d.record.Kind == chat.AskOutcome }
+// asksOutcome says whether it is asked what became of calls, rather than whether they may run.
+func (d *deciding) asksOutcome() bool { return d.record.Kind == chat.AskOutcome }
 
-func (d *deciding) fault(pointer string, code, message string) {
+func (d *deciding) addFault(pointer string, code, message string) {
 	d.faults.Add(pointer, &chat.FieldError{Code: code, Message: message})
 }
 
@@ -52,16 +52,16 @@ func (d *deciding) forAll(a *chat.Answer) {
 	several := len(d.record.Calls) > 1
 	switch {
 	case a.Action != chat.Modify:
-	case d.outcome() && (a.Result == "" || several):
-		d.fault(a.At+"/result", chat.CodeRequired, "must say what each call came to")
+	case d.asksOutcome() && (a.Result == "" || several):
+		d.addFault(a.At+"/result", chat.CodeRequired, "must say what each call came to")
 		return
-	case !d.outcome() && (a.Arguments == nil || several):
-		d.fault(a.At+"/calls", chat.CodeRequired, "must give each call its arguments")
+	case !d.asksOutcome() && (a.Arguments == nil || several):
+		d.addFault(a.At+"/calls", chat.CodeRequired, "must give each call its arguments")
 		return
 	}
 	for i := range d.record.Calls {
 		c := &d.record.Calls[i]
-		d.accept(c, a.At, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message, Result: a.Result})
+		d.acceptDecision(c, a.At, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message, Result: a.Result})
 	}
 }
 
@@ -69,37 +69,37 @@ func (d *deciding) forAll(a *chat.Answer) {
 func (d *deciding) oneByOne(a *chat.Answer) {
 	for i, given := range a.Calls {
 		at := a.At + "/calls/" + strconv.Itoa(i)
-		switch call := d.record.call(given.CallID); {
+		switch call := d.record.recordedCallOf(given.CallID); {
 		case call == nil:
-			d.fault(at+"/call_id", chat.CodeUnknownValue, "names no call that waits")
+			d.addFault(at+"/call_id", chat.CodeUnknownValue, "names no call that waits")
 		case d.seen[given.CallID]:
-			d.fault(at+"/call_id", chat.CodeDuplicateKey, "is decided twice")
+			d.addFault(at+"/call_id", chat.CodeDuplicateKey, "is decided twice")
 		case given.Tool != "" && given.Tool != call.Tool: // who means another tool has not allowed this one
 			d.seen[given.CallID] = true
-			d.fault(at+"/tool_name", chat.CodeNotAllowed, "is not the tool that was asked about, which cannot be changed")
+			d.addFault(at+"/tool_name", chat.CodeNotAllowed, "is not the tool that was asked about, which cannot be changed")
 		default:
 			d.seen[given.CallID] = true
-			d.accept(call, at, given)
+			d.acceptDecision(call, at, given)
 		}
 	}
 	if missing := len(d.record.Calls) - len(d.seen); missing > 0 {
-		d.fault(a.At+"/calls", chat.CodeRequired, fmt.Sprintf("must decide each call; undecided: %d", missing))
+		d.addFault(a.At+"/calls", chat.CodeRequired, fmt.Sprintf("must decide each call; undecided: %d", missing))
 	}
 }
 
-// accept reads the decision about a call, whose members stand at a place of the answer.
-func (d *deciding) accept(call *recordedCall, at string, given chat.CallAnswer) {
+// acceptDecision reads the decision about a call, whose members stand at a place of the answer.
+func (d *deciding) acceptDecision(call *recordedCall, at string, given chat.CallAnswer) {
 	switch {
 	case given.Action != chat.Modify:
-	case d.outcome():
+	case d.asksOutcome():
 		if given.Result == "" {
-			d.fault(at+"/result", chat.CodeRequired, "is required")
+			d.addFault(at+"/result", chat.CodeRequired, "is required")
 		}
 	case given.Arguments == nil:
-		d.fault(at+"/arguments", chat.CodeRequired, "is required to modify a call")
+		d.addFault(at+"/arguments", chat.CodeRequired, "is required to modify a call")
 	case d.service.cfg.Problems != nil:
 		for _, p := range d.service.cfg.Problems(d.ctx, call.Tool, given.Arguments) {
-			d.fault(at+"/arguments"+p.Pointer, chat.CodeInvalidFormat, p.Rule)
+			d.addFault(at+"/arguments"+p.Pointer, chat.CodeInvalidFormat, p.Rule)
 		}
 	}
 	d.decisions = append(d.decisions, chat.Decision{

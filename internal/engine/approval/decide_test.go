@@ -56,7 +56,7 @@ func FuzzDecision(f *testing.F) {
 		if err != nil || req.Approval == nil {
 			return // which is refused before
 		}
-		decisions, err := s.decide(t.Context(), r, req.Approval)
+		decisions, err := s.makeDecisions(t.Context(), r, req.Approval)
 		if err != nil {
 			e, ok := errors.AsType[*chat.ValidationError](err)
 			if !ok || len(e.Fields) == 0 || decisions != nil {
@@ -68,7 +68,7 @@ func FuzzDecision(f *testing.F) {
 		seen := map[string]bool{}
 		for _, d := range decisions {
 			seen[d.CallID] = true
-			if r.Kind != chat.AskHuman && r.call(d.CallID) == nil || d.Action != chat.Approve && d.Action != chat.Reject && d.Action != chat.Modify {
+			if r.Kind != chat.AskHuman && r.recordedCallOf(d.CallID) == nil || d.Action != chat.Approve && d.Action != chat.Reject && d.Action != chat.Modify {
 				t.Errorf("decided %+v", d)
 			}
 		}
@@ -121,7 +121,7 @@ func TestDecisions(t *testing.T) {
 		if err != nil {
 			t.Fatal(tt.answer, err)
 		}
-		decisions, err := s.decide(t.Context(), waits(tt.kind, strings.Fields(tt.calls)...), req.Approval)
+		decisions, err := s.makeDecisions(t.Context(), waits(tt.kind, strings.Fields(tt.calls)...), req.Approval)
 		var got []string
 		for _, d := range decisions {
 			got = append(got, d.CallID+" "+string(d.Action))
@@ -155,7 +155,7 @@ func TestAnswerCountsOnce(t *testing.T) {
 		r.Calls[1].Tool = "gone"
 		for range 2 {
 			for _, s := range all {
-				if _, err := s.claim(t.Context(), r); err == nil {
+				if _, err := s.claimRecord(t.Context(), r); err == nil {
 					accepted++
 				} else if fault.From(err).Type != fault.ApprovalUsed {
 					t.Errorf("%s: %v", name, err)
@@ -166,7 +166,7 @@ func TestAnswerCountsOnce(t *testing.T) {
 			t.Errorf("%s: %d answers count", name, accepted)
 		}
 		for action, want := range map[chat.Action]string{chat.Approve: "[a]", chat.Reject: "[]"} {
-			changed := all[0].changed(t.Context(), r, []chat.Decision{{CallID: "a", Action: action, Fingerprint: "asked about a"}, {CallID: "b", Action: action}})
+			changed := all[0].changedCalls(t.Context(), r, []chat.Decision{{CallID: "a", Action: action, Fingerprint: "asked about a"}, {CallID: "b", Action: action}})
 			if got := fmt.Sprint(changed); got != want {
 				t.Errorf("%s: of calls with %s %s are asked about again, want %s", name, action, got, want)
 			}

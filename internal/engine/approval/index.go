@@ -26,8 +26,8 @@ const (
 	maxPruned = 16
 )
 
-// indexes returns the indexes in which a question is found by people other than its owner.
-func (r *record) indexes() (names []string) {
+// indexNames returns the indexes in which a question is found by people other than its owner.
+func (r *record) indexNames() (names []string) {
 	switch {
 	case slices.Contains(r.Approvers, anyone):
 		return []string{store.ApprovalsOfAllKey(r.Tenant)}
@@ -42,11 +42,11 @@ func (r *record) indexes() (names []string) {
 	return names
 }
 
-// enter puts a question into its indexes, by its expiry.
-func (s *Service) enter(ctx context.Context, r *record) error {
+// addToIndexes puts a question into its indexes, by its expiry.
+func (s *Service) addToIndexes(ctx context.Context, r *record) error {
 	now := time.Now()
-	for _, name := range r.indexes() {
-		err := s.cfg.Store.PutIndex(ctx, name, store.Member{ID: r.ID, Score: r.Expires}, r.expiry().Sub(now)+grace)
+	for _, name := range r.indexNames() {
+		err := s.cfg.Store.PutIndex(ctx, name, store.Member{ID: r.ID, Score: r.Expires}, r.expiryTime().Sub(now)+grace)
 		if err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func (s *Service) enter(ctx context.Context, r *record) error {
 	return nil
 }
 
-// leave removes a question from its indexes. What fails is left to the next list.
-func (s *Service) leave(ctx context.Context, r *record) {
-	for _, name := range r.indexes() {
+// removeFromIndexes removes a question from its indexes. What fails is left to the next list.
+func (s *Service) removeFromIndexes(ctx context.Context, r *record) {
+	for _, name := range r.indexNames() {
 		_ = s.cfg.Store.RemoveIndex(ctx, name, r.ID)
 	}
 }
@@ -82,16 +82,16 @@ const (
 )
 
 // OfOthers returns the cursor of the first page of ForOthers.
-func OfOthers() string { return prefixed(cursorNamed, cursorBehind(nil)) }
+func OfOthers() string { return prefixCursor(cursorNamed, cursorBehind(nil)) }
 
 // ForOthers adds questions about tasks that are not c's and that c may answer, without
 // tokens, those first that can be answered longest; of one conversation, if conversation is
 // not empty. next is the cursor of the page that follows; empty: there is none.
 func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor string, l *Listing) (next string, err error) {
-	if s.cfg.Store == nil || c.name() == "" {
+	if s.cfg.Store == nil || c.approverName() == "" {
 		return "", nil
 	}
-	for _, in := range c.indexes() {
+	for _, in := range c.pageIndexes() {
 		if cursor == in.prefix {
 			return "", badCursor()
 		}
@@ -99,9 +99,9 @@ func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor 
 		if !ok && cursor != "" { // an index before the cursor's
 			continue
 		}
-		next, err := s.page(ctx, in.key, c, conversation, rest, l)
+		next, err := s.addPage(ctx, in.key, c, conversation, rest, l)
 		if next != "" || err != nil {
-			return prefixed(in.prefix, next), err
+			return prefixCursor(in.prefix, next), err
 		}
 		cursor = ""
 	}
@@ -112,20 +112,20 @@ func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor 
 // cursors begin.
 type askedIn struct{ prefix, key string }
 
-// indexes returns those of c, in the order of their pages.
-func (c Caller) indexes() []askedIn {
+// pageIndexes returns those of c, in the order of their pages.
+func (c Caller) pageIndexes() []askedIn {
 	tenant := c.Principal.Tenant
 	all := []askedIn{
-		{cursorNamed, store.ApprovalsKey(tenant, c.Principal.Naming(c.name()))},
+		{cursorNamed, store.ApprovalsKey(tenant, c.Principal.Naming(c.approverName()))},
 		{cursorAll, store.ApprovalsOfAllKey(tenant)},
 	}
-	if c.reviews() {
+	if c.isReviewer() {
 		all = append(all, askedIn{cursorNone, store.ApprovalsKey(tenant, reviewers)})
 	}
 	return all
 }
 
-func prefixed(first, cursor string) string {
+func prefixCursor(first, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
@@ -135,11 +135,11 @@ func prefixed(first, cursor string) string {
 // isAsked says whether a question of a conversation, or of any, waits for an approver who is not the
 // owner of its task.
 func (c Caller) isAsked(q *record, conversation string) bool {
-	return c.named(q, false) && !c.lists(q) && (conversation == "" || q.Conversation == conversation) && time.Now().Before(q.expiry())
+	return c.isApprover(q, false) && !c.listsAsOwn(q) && (conversation == "" || q.Conversation == conversation) && time.Now().Before(q.expiryTime())
 }
 
-// page returns one page of an index, and removes from it what nobody can answer any more.
-func (s *Service) page(ctx context.Context, name string, c Caller, conversation, cursor string, l *Listing) (next string, err error) {
+// addPage returns one page of an index, and removes from it what nobody can answer any more.
+func (s *Service) addPage(ctx context.Context, name string, c Caller, conversation, cursor string, l *Listing) (next string, err error) {
 	r := store.Range{Min: time.Now().UnixMilli(), Max: 1 << 53, Descending: true, Limit: store.MaxPage}
 	if cursor != "" {
 		last, err := store.ReadCursor(cursor)
@@ -150,7 +150,7 @@ func (s *Service) page(ctx context.Context, name string, c Caller, conversation,
 	}
 	found, err := s.cfg.Store.Index(ctx, name, r)
 	if err != nil {
-		return "", unavailable(err)
+		return "", unavailableFault(err)
 	}
 	last := r.After
 	for i := range found {
@@ -168,7 +168,7 @@ func (s *Service) page(ctx context.Context, name string, c Caller, conversation,
 		case err != nil || q == nil || over != nil:
 			_ = s.cfg.Store.RemoveIndex(ctx, name, m.ID)
 		case c.isAsked(q, conversation):
-			l.add(q)
+			l.addQuestion(q)
 		}
 	}
 	if len(found) == r.Limit {
@@ -185,8 +185,8 @@ func cursorBehind(m *store.Member) string {
 	return store.NewCursor(m.ID, time.UnixMilli(m.Score))
 }
 
-// lists says whether a question is about a task that is listed as c's own.
-func (c Caller) lists(r *record) bool {
+// listsAsOwn says whether a question is about a task that is listed as c's own.
+func (c Caller) listsAsOwn(r *record) bool {
 	of := chat.Principal{ID: r.Principal}
 	return of.Owner(r.User) == c.Principal.Owner(c.UserID)
 }

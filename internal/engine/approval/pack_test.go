@@ -26,7 +26,7 @@ func TestPacking(t *testing.T) {
 	for _, bad := range [][]byte{
 		nil, {0, 0, 0}, {2, 0, 0, 1, 0x10, 'a'}, {1, 0, 0, 5, 5, 0, 'a', 1, 1}, {0, 0, 0, 9, 1},
 	} {
-		if _, err := s.unpack(bad); !errors.Is(err, errToken) {
+		if _, err := s.unpackRecord(bad); !errors.Is(err, errToken) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

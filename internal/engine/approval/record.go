@@ -84,7 +84,7 @@ type recordedCall struct {
 	Agent     string `json:"agent,omitempty"`
 	Arguments string `json:"arguments"`
 	Hash      string `json:"hash"`                // of the canonical arguments
-	Truncated bool   `json:"truncated,omitempty"` // see brief
+	Truncated bool   `json:"truncated,omitempty"` // see briefRecord
 	Print     string `json:"print,omitempty"`
 	Reason    string `json:"reason"`
 }
@@ -130,13 +130,13 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 // promptOf words a question about calls.
 func promptOf(calls []recordedCall) string {
 	if len(calls) == 1 {
-		return "Allow the call of " + shown(calls[0].Tool) + "?"
+		return "Allow the call of " + toolNameOf(calls[0].Tool) + "?"
 	}
 	return fmt.Sprintf("Allow these %d calls?", len(calls))
 }
 
-// shown is a tool's name as people read it; "a tool" if it has none.
-func shown(name string) string {
+// toolNameOf is a tool's name as people read it; "a tool" if it has none.
+func toolNameOf(name string) string {
 	if name == "" {
 		return "a tool"
 	}
@@ -151,8 +151,8 @@ func (r *record) encode() ([]byte, error) {
 	return p.Encode(), nil
 }
 
-// check refuses a record that is not whole.
-func (r *record) check() error {
+// checkRecord refuses a record that is not whole.
+func (r *record) checkRecord() error {
 	for _, c := range r.Calls {
 		if c.ID == "" || c.Hash != hashOf(jsontext.Value(c.Arguments)) {
 			return fmt.Errorf("%w: a call in it contradicts itself", run.ErrPaused)
@@ -174,7 +174,7 @@ func readRecord(text []byte) (*record, error) {
 	if err := p.Into(r); err != nil {
 		return nil, err
 	}
-	if err := r.check(); err != nil {
+	if err := r.checkRecord(); err != nil {
 		return nil, err
 	}
 	r.waiting, err = p.Child(r.By, "", r.State)
@@ -182,32 +182,32 @@ func readRecord(text []byte) (*record, error) {
 	return r, err
 }
 
-// expiry is when the record ends; Expires holds it in milliseconds.
-func (r *record) expiry() time.Time { return time.UnixMilli(r.Expires).UTC() }
+// expiryTime is when the record ends; Expires holds it in milliseconds.
+func (r *record) expiryTime() time.Time { return time.UnixMilli(r.Expires).UTC() }
 
-// question returns the event that asks, without its token.
-func (r *record) question() *stream.Approval {
-	ev := &stream.Approval{ID: r.ID, Kind: r.Kind, Prompt: r.Prompt, Schema: jsontext.Value(r.Fill), ExpiresAt: r.expiry().Format(stream.ExpiryFormat), TaskID: r.Task, Truncated: r.Truncated}
+// questionEvent returns the event that asks, without its token.
+func (r *record) questionEvent() *stream.Approval {
+	ev := &stream.Approval{ID: r.ID, Kind: r.Kind, Prompt: r.Prompt, Schema: jsontext.Value(r.Fill), ExpiresAt: r.expiryTime().Format(stream.ExpiryFormat), TaskID: r.Task, Truncated: r.Truncated}
 	for _, c := range r.Calls {
 		ev.Calls = append(ev.Calls, stream.ApprovalCall{
-			CallID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: object(c.Arguments), Reason: c.Reason, AgentID: c.Agent, Truncated: c.Truncated,
+			CallID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: argumentsObject(c.Arguments), Reason: c.Reason, AgentID: c.Agent, Truncated: c.Truncated,
 		})
 	}
 	return ev
 }
 
-// object returns arguments as an object, whatever the model wrote. What is not an object is
+// argumentsObject returns arguments as an object, whatever the model wrote. What is not an object is
 // refused when the call is made, so nobody allows more than is shown here.
-func object(args string) jsontext.Value {
+func argumentsObject(args string) jsontext.Value {
 	if v := jsontext.Value(args); v.Kind() == '{' && v.IsValid() {
 		return v
 	}
 	return jsontext.Value("{}")
 }
 
-// request returns the request of the turn that continues. It still belongs to the person who
+// continuedRequest returns the request of the turn that continues. It still belongs to the person who
 // asked it, also if another one has answered.
-func (r *record) request(now chat.Request) chat.Request {
+func (r *record) continuedRequest(now chat.Request) chat.Request {
 	req := chat.Request{
 		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: chat.Principal{Tenant: r.Tenant, ID: r.Principal, Class: r.Class, By: r.Sender, KeyID: r.KeyID}, Agent: r.Agent, Context: r.Context,
 		Tools: r.Access, Mute: now.Mute, ReplyForm: r.Form,

@@ -30,7 +30,7 @@ func TestQuestionOfARecord(t *testing.T) {
 			{CallID: "c2", Tool: "pay", Arguments: jsontext.Value(`{}`), Reason: "all"},
 		},
 	}
-	if diff := cmp.Diff(want, r.question()); diff != "" {
+	if diff := cmp.Diff(want, r.questionEvent()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

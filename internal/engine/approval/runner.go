@@ -29,7 +29,7 @@ type Runner struct {
 func (r Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	a := asking{service: r.Service, ctx: ctx, req: req}
 	own := *req
-	own.Facts.Ask = a.put
+	own.Facts.Ask = a.makeQuestions
 	result, err := r.Runner.Run(ctx, &own, sink)
 	if err != nil || result.Paused == nil {
 		return result, err
@@ -41,11 +41,11 @@ func (r Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		if err := sink.Emit(ev); err != nil {
 			return result, err
 		}
-		if a.again[i] {
+		if a.repeated[i] {
 			continue
 		}
 		r.Service.counts.Inc(string(ev.Kind), "requested")
-		a.records[i].log(ctx, "approval_requested", "", chat.Principal{ID: a.records[i].Principal})
+		a.records[i].logQuestion(ctx, "approval_requested", "", chat.Principal{ID: a.records[i].Principal})
 	}
 	return result, nil // no Flush: what is stored of a question has the end of its turn with it
 }
@@ -56,9 +56,9 @@ type asking struct {
 	ctx     context.Context
 	req     *chat.Request
 
-	events  []*stream.Approval
-	records []*record
-	again   []bool // it was asked before, and waits still
+	events   []*stream.Approval
+	records  []*record
+	repeated []bool // it was asked before, and waits still
 }
 
 // asksAboutCalls says whether a turn pauses for anything but what a workflow asks people.
@@ -66,44 +66,44 @@ func asksAboutCalls(p *chat.Paused) bool {
 	return p.By != chat.PausedWorkflow && slices.ContainsFunc(p.Questions, func(q chat.Question) bool { return q.Kind != chat.AskHuman })
 }
 
-// token makes the token of a question, without the evidence if it would be too long with it.
-func (a *asking) token(r *record, key string) (token string, again bool, err error) {
-	token, again, err = a.service.token(a.ctx, r, key)
+// tokenOfQuestion makes the token of a question, without the evidence if it would be too long with it.
+func (a *asking) tokenOfQuestion(r *record, key string) (token string, again bool, err error) {
+	token, again, err = a.service.issueToken(a.ctx, r, key)
 	if err != nil && len(r.Evidence) > 0 { // rather ask without it than not at all
 		r.Evidence = nil
-		return a.service.token(a.ctx, r, key)
+		return a.service.issueToken(a.ctx, r, key)
 	}
 	return token, again, err
 }
 
-// put makes the questions of a turn that is about to pause, or says why nobody can be
+// makeQuestions makes the questions of a turn that is about to pause, or says why nobody can be
 // asked.
-func (a *asking) put(p *chat.Paused) (refusal string) {
+func (a *asking) makeQuestions(p *chat.Paused) (refusal string) {
 	if a.req.Mute && asksAboutCalls(p) {
 		return chat.NobodyToAsk
 	}
 	if a.isCrowded(p) {
 		return tooMany
 	}
-	a.events, a.records, a.again = nil, nil, nil
+	a.events, a.records, a.repeated = nil, nil, nil
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		for j := range q.Calls {
-			q.Calls[j].Reason = a.reason(&q.Calls[j])
+			q.Calls[j].Reason = a.approvalReason(&q.Calls[j])
 		}
 		r, err := newRecord(a.req, p, q, time.Now().Add(a.service.cfg.TTL))
 		if err != nil {
 			return chat.NobodyToAsk
 		}
 		r.Trace = trace.Of(a.ctx).Name()
-		token, again, err := a.token(r, q.Key)
+		token, again, err := a.tokenOfQuestion(r, q.Key)
 		if err != nil {
 			a.service.counts.Inc(string(q.Kind), "too_long")
 			return tooLong
 		}
-		ev := r.question()
+		ev := r.questionEvent()
 		ev.Token = token
-		a.events, a.records, a.again = append(a.events, ev), append(a.records, r), append(a.again, again)
+		a.events, a.records, a.repeated = append(a.events, ev), append(a.records, r), append(a.repeated, again)
 	}
 	return ""
 }
@@ -125,8 +125,8 @@ func (a *asking) isCrowded(p *chat.Paused) bool {
 	return true
 }
 
-// reason says why a person is asked about a call.
-func (a *asking) reason(c *chat.PendingCall) string {
+// approvalReason says why a person is asked about a call.
+func (a *asking) approvalReason(c *chat.PendingCall) string {
 	if a.req.Resumed != nil && slices.Contains(a.req.Resumed.Changed, c.ID) {
 		return reasonChanged
 	}
@@ -136,19 +136,19 @@ func (a *asking) reason(c *chat.PendingCall) string {
 	return reasonConfirm
 }
 
-// token returns the token of a record, which is in the store if its task is: then it has a
+// issueToken returns the token of a record, which is in the store if its task is: then it has a
 // new id, or if it is asked again the id, the token and the end that it has. A store that
 // does not take it is done without.
-func (s *Service) token(ctx context.Context, r *record, key string) (token string, again bool, err error) {
+func (s *Service) issueToken(ctx context.Context, r *record, key string) (token string, again bool, err error) {
 	if s.cfg.Store != nil && r.Task != "" {
 		kept, h, version := *r, newHandle(), int64(0)
 		if key != "" {
-			h.name(r.Task, key)
-			h, kept.Expires, version = s.waiting(ctx, h, kept.Expires)
+			h.setQuestion(r.Task, key)
+			h, kept.Expires, version = s.pendingHandle(ctx, h, kept.Expires)
 			token = h.token()
 		}
-		kept.ID, kept.Handle = h.id(), h.sum()
-		if s.keep(ctx, &kept, token, version) == nil {
+		kept.ID, kept.Handle = h.recordID(), h.storedSum()
+		if s.storeRecord(ctx, &kept, token, version) == nil {
 			*r = kept
 			return h.token(), version != 0, nil
 		}
@@ -161,11 +161,11 @@ func (s *Service) token(ctx context.Context, r *record, key string) (token strin
 	return token, false, err
 }
 
-// waiting returns the handle of a question that waits already, with its end and the version of
+// pendingHandle returns the handle of a question that waits already, with its end and the version of
 // what the store has; of any other what it was given. One whose answer was taken, and lost with
 // the process that took it, is another question.
-func (s *Service) waiting(ctx context.Context, h handle, expires int64) (handle, int64, int64) {
-	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(h.id()))
+func (s *Service) pendingHandle(ctx context.Context, h handle, expires int64) (handle, int64, int64) {
+	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(h.recordID()))
 	if err != nil {
 		return h, expires, 0
 	}

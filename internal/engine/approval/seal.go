@@ -81,8 +81,8 @@ type sealer struct {
 	readers sync.Pool
 }
 
-// begins returns what tokens begin with.
-func (s *sealer) begins() string { return cmp.Or(s.label, prefix) }
+// tokenPrefix returns what tokens begin with.
+func (s *sealer) tokenPrefix() string { return cmp.Or(s.label, prefix) }
 
 // seal makes a token of a record. The error is errLong if it would exceed MaxToken.
 func (s *sealer) seal(record []byte) (string, error) {
@@ -90,7 +90,7 @@ func (s *sealer) seal(record []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	label := s.begins()
+	label := s.tokenPrefix()
 	if tokenSize(label, len(packed)) > cmp.Or(s.max, maxToken) {
 		return "", errLong
 	}
@@ -133,7 +133,7 @@ func (s *sealer) deflate(record []byte) ([]byte, error) {
 
 // open returns the record of a token that one of the keys has sealed.
 func (s *sealer) open(token string) ([]byte, error) {
-	label := s.begins()
+	label := s.tokenPrefix()
 	raw, err := rawOf(label, token)
 	if err != nil {
 		return nil, err
@@ -148,15 +148,15 @@ func (s *sealer) open(token string) ([]byte, error) {
 			return nil, err
 		}
 		if packed, err := aead.Open(nil, nonce, sealed, []byte(label)); err == nil {
-			return s.unpack(packed)
+			return s.unpackRecord(packed)
 		}
 	}
 	return nil, fmt.Errorf("%w: no key opens it", errToken)
 }
 
-// unpack reads what a token held. It allocates the length that is named, which is below run.maxPaused, before it reads:
+// unpackRecord reads what a token held. It allocates the length that is named, which is below run.maxPaused, before it reads:
 // only what was sealed by one of our keys comes this far.
-func (s *sealer) unpack(packed []byte) ([]byte, error) {
+func (s *sealer) unpackRecord(packed []byte) ([]byte, error) {
 	if len(packed) < 4 {
 		return nil, fmt.Errorf("%w: what is in it cannot be read", errToken)
 	}
@@ -226,9 +226,9 @@ func newHandle() (h handle) {
 	return h
 }
 
-// name gives a handle the id of a question of a task, which is the same whenever it is asked.
+// setQuestion gives a handle the id of a question of a task, which is the same whenever it is asked.
 // The secret stays.
-func (h *handle) name(task, key string) {
+func (h *handle) setQuestion(task, key string) {
 	sum := sha256.Sum256([]byte(task + "\x00" + key))
 	copy(h[:16], sum[:])
 }
@@ -245,11 +245,11 @@ func handleOf(token string) (h handle, ok bool) {
 // token is the handle in the form of a token.
 func (h handle) token() string { return prefix + base64.RawURLEncoding.EncodeToString(h[:]) }
 
-// id is that of the record, and of the question.
-func (h handle) id() string { return idOf(h[:16]) }
+// recordID is that of the record, and of the question.
+func (h handle) recordID() string { return idOf(h[:16]) }
 
-// sum is what the record keeps of the handle.
-func (h handle) sum() []byte {
+// storedSum is what the record keeps of the handle.
+func (h handle) storedSum() []byte {
 	sum := sha256.Sum256(h[:])
 	return sum[:]
 }

@@ -157,7 +157,7 @@ func TestRecordOfTheVersionBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req := r.request(chat.Request{})
+		req := r.continuedRequest(chat.Request{})
 		if r.User != "ann" || r.Calls[0].Tool != "pay" || req.Resumed.By != chat.PausedAgent || req.Resumed.Usage.InputTokens != 5 {
 			t.Errorf("%+v, goes on with %+v", r, req.Resumed)
 		}

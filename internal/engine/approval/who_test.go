@@ -54,7 +54,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		{"another tenant", question{"", "", []string{"any"}}, Caller{Principal: chat.Principal{Tenant: "u", ID: "x"}}, false, false},
 	} {
 		r := &record{entitled: entitled{Tenant: "t", Principal: tt.of.principal, User: tt.of.user, Approvers: tt.of.approvers}}
-		if listed, may := tt.by.mine(r, false), tt.by.mine(r, true); listed != tt.listed || may != tt.may {
+		if listed, may := tt.by.canAnswer(r, false), tt.by.canAnswer(r, true); listed != tt.listed || may != tt.may {
 			t.Errorf("%s: without a token %v, want %v; with it %v, want %v", tt.name, listed, tt.listed, may, tt.may)
 		}
 	}

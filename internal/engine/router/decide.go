@@ -65,44 +65,44 @@ type decision struct {
 	err *fault.Error
 }
 
-// decide says who is to answer a request.
+// decideRoute says who is to answer a request.
 //
 // An agent that the request names is chosen also if it is hidden or unavailable; its run
 // then says so. All other ways look only at agents that are available.
-func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
-	if d, ok := t.settled(req); ok {
+func (t *Team) decideRoute(ctx context.Context, req *chat.Request) decision {
+	if d, ok := t.decideByRules(req); ok {
 		return d
 	}
-	agents := t.routable()
+	agents := t.routableAgents()
 	switch {
 	case len(agents) == 0:
 		return decision{kind: stream.FellBack, method: methodNone, reasoning: reasonNoAgents,
 			err: &fault.Error{Type: fault.AgentUnavailable, Message: "No agent is available", Err: errors.New("no agent can be chosen")}}
 	case len(agents) == 1:
-		return routed(methodOnly, agents[0])
+		return certainDecision(methodOnly, agents[0])
 	case t.cfg.Off:
-		return routed(methodFirst, agents[0])
+		return certainDecision(methodFirst, agents[0])
 	}
-	d := t.ask(ctx, req, agents)
+	d := t.askModel(ctx, req, agents)
 	if d.kind == stream.Clarified && inARow(req) >= t.cfg.MaxClarifications {
 		d.kind, d.agents = stream.FellBack, nil
 	}
 	return d
 }
 
-// settled decides by what the request says, what came before it, and the rules.
-func (t *Team) settled(req *chat.Request) (d decision, ok bool) {
+// decideByRules decides by what the request says, what came before it, and the rules.
+func (t *Team) decideByRules(req *chat.Request) (d decision, ok bool) {
 	if a := t.byID[req.Agent]; a != nil {
-		return routed(methodRequested, a), true
+		return certainDecision(methodRequested, a), true
 	}
-	if a := t.sticky(req); a != nil {
-		return routed(methodSticky, a), true
+	if a := t.askingAgent(req); a != nil {
+		return certainDecision(methodSticky, a), true
 	}
-	if a := t.held(req); a != nil {
-		return routed(methodHold, a), true
+	if a := t.heldAgent(req); a != nil {
+		return certainDecision(methodHold, a), true
 	}
 	if agents := t.byRule(req.Words()); len(agents) > 0 {
-		return routed(methodRule, agents...), true
+		return certainDecision(methodRule, agents...), true
 	}
 	return d, false
 }
@@ -115,16 +115,16 @@ func inARow(req *chat.Request) int {
 	return req.Question.InARow
 }
 
-// sticky returns the agent whose question the request answers; nil: none's.
-func (t *Team) sticky(req *chat.Request) *Agent {
+// askingAgent returns the agent whose question the request answers; nil: none's.
+func (t *Team) askingAgent(req *chat.Request) *Agent {
 	if req.Question == nil {
 		return nil
 	}
 	return t.ifAvailable(req.Question.AgentID)
 }
 
-// held returns the agent that keeps the conversation; nil: none does.
-func (t *Team) held(req *chat.Request) *Agent {
+// heldAgent returns the agent that keeps the conversation; nil: none does.
+func (t *Team) heldAgent(req *chat.Request) *Agent {
 	if t.cfg.Sticky != stickyHold {
 		return nil
 	}
@@ -133,15 +133,15 @@ func (t *Team) held(req *chat.Request) *Agent {
 
 // ifAvailable returns the agent of an id; nil: there is none, or it cannot answer now.
 func (t *Team) ifAvailable(id string) *Agent {
-	if a := t.byID[id]; a != nil && a.available() {
+	if a := t.byID[id]; a != nil && a.isAvailable() {
 		return a
 	}
 	return nil
 }
 
-// routed is a decision that no model made: it is certain, and method says whose
+// certainDecision is a decision that no model made: it is certain, and method says whose
 // it is.
-func routed(method string, agents ...*Agent) decision {
+func certainDecision(method string, agents ...*Agent) decision {
 	return decision{kind: stream.Routed, agents: agents, confidence: 1, method: method}
 }
 
@@ -156,7 +156,7 @@ func (t *Team) byRule(input string) (agents []*Agent) {
 			continue
 		}
 		for _, id := range r.Agents {
-			if a := t.byID[id]; a != nil && a.available() {
+			if a := t.byID[id]; a != nil && a.isAvailable() {
 				agents = append(agents, a)
 			}
 		}
@@ -165,30 +165,30 @@ func (t *Team) byRule(input string) (agents []*Agent) {
 	return nil
 }
 
-// routable returns the agents that a model may choose. Those that ask or fall back
+// routableAgents returns the agents that a model may choose. Those that ask or fall back
 // have their own ways to be chosen.
-func (t *Team) routable() (agents []*Agent) {
+func (t *Team) routableAgents() (agents []*Agent) {
 	for i := range t.cfg.Agents {
 		a := &t.cfg.Agents[i]
-		if !a.Hidden && !t.special(a.ID) && a.available() {
+		if !a.Hidden && !t.isSpecial(a.ID) && a.isAvailable() {
 			agents = append(agents, a)
 		}
 	}
 	return agents
 }
 
-// special says whether an id stands for no agent, but for a question or for
+// isSpecial says whether an id stands for no agent, but for a question or for
 // nobody.
-func (t *Team) special(id string) bool {
+func (t *Team) isSpecial(id string) bool {
 	return id == t.cfg.ClarificationAgent || id == t.cfg.FallbackAgent
 }
 
-// ask lets the model decide, and a second one if the first is unsure.
+// askModel lets the model decide, and a second one if the first is unsure.
 //
 // The usage of both answers is added up. An unsure answer is the only one that is asked
 // about again; a failure is not.
-func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) decision {
-	q := t.question(req, agents)
+func (t *Team) askModel(ctx context.Context, req *chat.Request, agents []*Agent) decision {
+	q := t.routingQuestion(req, agents)
 	d := t.askOnce(ctx, q, agents)
 	if d.kind != stream.Clarified || t.cfg.Escalate == "" {
 		return d
@@ -209,8 +209,8 @@ func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) deci
 // asked for at a time, of all turns together; a turn that waits for one waits
 // within its own time.
 func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decision {
-	if err := t.enter(ctx); err != nil {
-		return t.failed(ctx, err, Reply{})
+	if err := t.takeSlot(ctx); err != nil {
+		return t.failedDecision(ctx, err, Reply{})
 	}
 	defer func() { <-t.places }()
 	ctx, cancel := context.WithTimeoutCause(ctx, t.cfg.Timeout, &fault.Error{
@@ -219,16 +219,16 @@ func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decisi
 	defer cancel()
 	reply, err := t.cfg.Asker.Ask(ctx, q)
 	if err != nil {
-		return t.failed(ctx, err, reply)
+		return t.failedDecision(ctx, err, reply)
 	}
-	return t.judge(reply, agents)
+	return t.judgeReply(reply, agents)
 }
 
-// enter takes a place among the routing calls under way.
+// takeSlot takes a place among the routing calls under way.
 //
 // It waits patience at most and then returns an overloaded fault. The place is given back
 // by the caller.
-func (t *Team) enter(ctx context.Context) error {
+func (t *Team) takeSlot(ctx context.Context) error {
 	select {
 	case t.places <- struct{}{}:
 		return nil
@@ -246,10 +246,10 @@ func (t *Team) enter(ctx context.Context) error {
 	}
 }
 
-// failed is the decision when no model decided.
+// failedDecision is the decision when no model decided.
 //
 // The reply counts although it failed: its tokens were spent.
-func (t *Team) failed(ctx context.Context, err error, reply Reply) decision {
+func (t *Team) failedDecision(ctx context.Context, err error, reply Reply) decision {
 	d := decision{kind: stream.FellBack, method: methodModel, reply: reply}
 	if errors.Is(err, ErrUnreadable) {
 		d.reasoning = reasonUnreadable
@@ -273,11 +273,11 @@ type choice struct {
 	Additional []string `json:"additionalAgents"`
 }
 
-// judge turns a model's answer into a decision.
+// judgeReply turns a model's answer into a decision.
 //
 // An id that is not in the catalogue is a failure and not a guess at the nearest one,
 // although the schema forbids it: not every model keeps to a schema.
-func (t *Team) judge(reply Reply, agents []*Agent) decision {
+func (t *Team) judgeReply(reply Reply, agents []*Agent) decision {
 	d := decision{method: methodModel, reply: reply}
 	var a choice
 	if err := json.Unmarshal(reply.JSON, &a); err != nil {
@@ -285,14 +285,14 @@ func (t *Team) judge(reply Reply, agents []*Agent) decision {
 		d.err = &fault.Error{Type: fault.RoutingFailed, Message: "The request could not be routed", Err: err}
 		return d
 	}
-	d.confidence, d.reasoning = a.Confidence, cut(line(a.Reasoning), maxReasoning)
-	primary := find(agents, a.AgentID)
+	d.confidence, d.reasoning = a.Confidence, cutText(singleLine(a.Reasoning), maxReasoning)
+	primary := findAgent(agents, a.AgentID)
 	switch {
 	case a.AgentID == t.cfg.FallbackAgent:
 		d.kind = stream.FellBack
 	case primary == nil:
 		d.kind = stream.FellBack
-		d.reasoning = "Model suggested unknown agent '" + cut(line(a.AgentID), 64) + "'."
+		d.reasoning = "Model suggested unknown agent '" + cutText(singleLine(a.AgentID), 64) + "'."
 		d.err = &fault.Error{Type: fault.RoutingFailed, Message: "The request could not be routed", Err: errors.New("unknown agent")}
 	case a.Confidence < t.cfg.Threshold:
 		d.kind = stream.Clarified
@@ -312,15 +312,15 @@ func (t *Team) withAdditional(primary *Agent, ids []string, known []*Agent) []*A
 		if len(chosen) >= t.cfg.Dispatch.MaxAgents {
 			break
 		}
-		if a := find(known, id); a != nil && !slices.Contains(chosen, a) {
+		if a := findAgent(known, id); a != nil && !slices.Contains(chosen, a) {
 			chosen = append(chosen, a)
 		}
 	}
 	return chosen
 }
 
-// find returns the agent of an id, or nil. Catalogues are short.
-func find(agents []*Agent, id string) *Agent {
+// findAgent returns the agent of an id, or nil. Catalogues are short.
+func findAgent(agents []*Agent, id string) *Agent {
 	for _, a := range agents {
 		if a.ID == id {
 			return a
@@ -329,10 +329,10 @@ func find(agents []*Agent, id string) *Agent {
 	return nil
 }
 
-// event returns what is said about a decision.
+// routeEvent returns what is said about a decision.
 //
 // Additional is never nil, as it is a list in JSON.
-func (t *Team) event(d *decision) *stream.Route {
+func (t *Team) routeEvent(d *decision) *stream.Route {
 	ev := &stream.Route{
 		Decision: d.kind, Additional: []string{}, Confidence: d.confidence, Reasoning: d.reasoning,
 		Method: d.method, Attempts: d.reply.Attempts, Millis: d.elapsed.Milliseconds(), Model: d.reply.Model,
@@ -351,8 +351,8 @@ func (t *Team) event(d *decision) *stream.Route {
 	return ev
 }
 
-// log writes the line of a decision. The numbers of the events are the contract's.
-func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
+// logDecision writes the line of a decision. The numbers of the events are the contract's.
+func (t *Team) logDecision(ctx context.Context, d *decision, ev *stream.Route) {
 	log := zerolog.Ctx(ctx)
 	switch {
 	case d.method == methodNone:

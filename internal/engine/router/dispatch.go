@@ -3,7 +3,7 @@
 // goroutine, and several at once, each with a goroutine that hands its events over a queue.
 // In each way one goroutine alone emits.
 //
-// An agent that fails is tried again under the rules of member.again; the others continue. The
+// An agent that fails is tried again under the rules of turn.retryDelay; the others continue. The
 // turn fails only if all of them did.
 
 package router
@@ -22,11 +22,11 @@ import (
 	"sluice/stream"
 )
 
-// answer has the chosen agents answer.
-func (r *turn) answer(agents []*Agent, req *chat.Request) error {
+// runAgents has the chosen agents answer.
+func (r *turn) runAgents(agents []*Agent, req *chat.Request) error {
 	if len(agents) == 1 {
-		r.plan(&member{agent: agents[0], role: stream.RolePrimary, req: req})
-		return r.dispatch()
+		r.planMembers(&member{agent: agents[0], role: stream.RolePrimary, req: req})
+		return r.dispatchPlanned()
 	}
 	r.several, r.chosen = true, len(agents)
 	members := make([]*member, len(agents))
@@ -37,26 +37,26 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 		}
 		members[i] = &member{agent: a, role: role, index: i, req: amongOthers(req, agents, i)}
 	}
-	r.plan(members...)
-	return r.dispatch()
+	r.planMembers(members...)
+	return r.dispatchPlanned()
 }
 
-// dispatch runs those of the planned members that have not ended, until all have ended
+// dispatchPlanned runs those of the planned members that have not ended, until all have ended
 // or wait for a person.
 //
 // It comes back to the members that waited if nobody can be asked: their calls were refused
 // and they continue.
-func (r *turn) dispatch() error {
-	r.save()
+func (r *turn) dispatchPlanned() error {
+	r.saveTeam()
 	for {
 		r.runPlanned()
 		if r.out.Err != nil || r.ctx.Err() != nil {
-			r.abandon()
+			r.failWaiting()
 		}
-		if !r.waiting() {
-			return r.finish()
+		if !r.hasWaiting() {
+			return r.finishAnswer()
 		}
-		if paused, err := r.pause(); paused {
+		if paused, err := r.pauseTeam(); paused {
 			return err
 		}
 	}
@@ -67,12 +67,12 @@ func (r *turn) runPlanned() {
 	switch {
 	case !r.several:
 		if m := r.planned[0]; !m.ended {
-			r.alone(m)
+			r.runSingle(m)
 		}
 	case r.team.cfg.Dispatch.Sequential:
 		r.inTurn(r.planned)
 	default:
-		r.together(r.planned)
+		r.runParallel(r.planned)
 	}
 }
 
@@ -82,7 +82,7 @@ func amongOthers(req *chat.Request, agents []*Agent, self int) *chat.Request {
 	var ids, others []string
 	for i, a := range agents {
 		if i != self {
-			ids, others = append(ids, a.ID), append(others, a.ID+": "+line(a.Description))
+			ids, others = append(ids, a.ID), append(others, a.ID+": "+singleLine(a.Description))
 		}
 	}
 	own := *req
@@ -92,32 +92,32 @@ func amongOthers(req *chat.Request, agents []*Agent, self int) *chat.Request {
 	return &own
 }
 
-// alone runs the one agent that answers, on the caller's goroutine.
-func (r *turn) alone(m *member) {
-	r.start(m)
-	r.attempts(m)
+// runSingle runs the one agent that answers, on the caller's goroutine.
+func (r *turn) runSingle(m *member) {
+	r.startMember(m)
+	r.runAttempts(m)
 }
 
-// attempts runs a member on the caller's goroutine until it has ended.
+// runAttempts runs a member on the caller's goroutine until it has ended.
 //
 // The error of the last attempt is the member's.
-func (r *turn) attempts(m *member) {
+func (r *turn) runAttempts(m *member) {
 	for {
-		result, err := m.once()
+		result, err := m.runAttempt()
 		if err != nil {
-			if delay, ok := r.again(m, err); ok && wait(m.ctx, delay) {
-				r.count(m, result)
-				r.retry(m)
+			if delay, ok := r.retryDelay(m, err); ok && waitFor(m.ctx, delay) {
+				r.countResult(m, result)
+				r.openRetry(m)
 				continue
 			}
 		}
-		r.end(m, result, err)
+		r.endMember(m, result, err)
 		return
 	}
 }
 
-// wait lets d pass, and says whether there is still somebody to continue for.
-func wait(ctx context.Context, d time.Duration) bool {
+// waitFor lets d pass, and says whether there is still somebody to continue for.
+func waitFor(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -141,19 +141,19 @@ func (r *turn) inTurn(members []*member) {
 			continue
 		}
 		if m.attempt == 0 { // else it continues, and has read that
-			m.read(members[:i])
+			m.showAnswers(members[:i])
 		}
 		r.voice.Speaker = i
-		r.start(m)
-		r.attempts(m)
+		r.startMember(m)
+		r.runAttempts(m)
 		if m.paused != nil {
 			return // those after it are to see its answer
 		}
 	}
 }
 
-// read shows a member the answers of those before it.
-func (m *member) read(before []*member) {
+// showAnswers shows a member the answers of those before it.
+func (m *member) showAnswers(before []*member) {
 	for _, b := range before {
 		if text := strings.Join(b.text, ""); text != "" {
 			m.req.Data = append(m.req.Data, chat.Quote{About: "What the agent " + b.agent.ID + " has answered", Text: text})
@@ -161,12 +161,12 @@ func (m *member) read(before []*member) {
 	}
 }
 
-// together runs the members at the same time. Their goroutines hand what happens to
+// runParallel runs the members at the same time. Their goroutines hand what happens to
 // this one, which alone emits: a slow client holds back no agent's tools.
 //
 // It returns when all goroutines have ended, also after an error of the sink: then they are
 // cancelled first. Ends of attempts are never refused by the queue.
-func (r *turn) together(members []*member) {
+func (r *turn) runParallel(members []*member) {
 	c := &chorus{turn: r, q: run.NewQueue[*member]()}
 	defer c.running.Wait()
 	for _, m := range members {
@@ -175,17 +175,17 @@ func (r *turn) together(members []*member) {
 		}
 		c.open++
 		m.queue = c.q
-		r.start(m)
+		r.startMember(m)
 		stop := context.AfterFunc(m.ctx, c.q.Wake)
 		defer stop()
-		c.launch(m, 0)
+		c.launchAttempt(m, 0)
 	}
 	for c.open > 0 {
 		for _, it := range c.q.Receive() {
-			if it.Over != nil {
-				it.Over()
+			if it.End != nil {
+				it.End()
 			} else {
-				r.pass(&it)
+				r.passItem(&it)
 			}
 		}
 		r.out.Flush()
@@ -206,68 +206,68 @@ type chorus struct {
 	open    int // members that have not ended; the turn's goroutine counts them
 }
 
-// launch makes an attempt of a member on a goroutine of its own, after a delay.
-func (c *chorus) launch(m *member, delay time.Duration) {
+// launchAttempt makes an attempt of a member on a goroutine of its own, after a delay.
+func (c *chorus) launchAttempt(m *member, delay time.Duration) {
 	// Goroutine (member of a team): runs the agent and puts its events into a queue; the turn's
 	// goroutine emits them.
 	// Ends: the agent's turn is over.
-	// Waits: together, on each way out.
+	// Waits: runParallel, on each way out.
 	c.running.Go(func() {
 		result, err := stream.Result{}, error(nil)
-		if delay > 0 && !wait(m.ctx, delay) {
+		if delay > 0 && !waitFor(m.ctx, delay) {
 			err = fault.Cause(m.ctx)
 		} else {
-			result, err = m.once()
+			result, err = m.runAttempt()
 		}
-		c.q.End(func() { c.over(m, result, err) })
+		c.q.End(func() { c.endAttempt(m, result, err) })
 	})
 }
 
-// over is the end of an attempt: another one follows, or it is the member's own.
-func (c *chorus) over(m *member, result stream.Result, err error) {
-	if delay, ok := c.retryAfter(m, result, err); ok {
-		c.launch(m, delay)
+// endAttempt is the end of an attempt: another one follows, or it is the member's own.
+func (c *chorus) endAttempt(m *member, result stream.Result, err error) {
+	if delay, ok := c.tryRetry(m, result, err); ok {
+		c.launchAttempt(m, delay)
 		return
 	}
-	c.end(m, result, err)
+	c.endMember(m, result, err)
 	c.voice.Advance(func(line int) bool { return c.planned[line].ended })
 	c.open--
 }
 
-// retryAfter opens the next attempt of a member, if there is one.
-func (r *turn) retryAfter(m *member, result stream.Result, err error) (time.Duration, bool) {
+// tryRetry opens the next attempt of a member, if there is one.
+func (r *turn) tryRetry(m *member, result stream.Result, err error) (time.Duration, bool) {
 	if err == nil {
 		return 0, false
 	}
-	delay, ok := r.again(m, err)
+	delay, ok := r.retryDelay(m, err)
 	if ok {
-		r.count(m, result)
-		r.retry(m)
+		r.countResult(m, result)
+		r.openRetry(m)
 	}
 	return delay, ok
 }
 
-// finish completes the answer when all agents have ended.
-func (r *turn) finish() error {
+// finishAnswer completes the answer when all agents have ended.
+func (r *turn) finishAnswer() error {
 	_, span := trace.Start(r.ctx, trace.Internal, "aggregate", "")
-	err := r.aggregate(span)
+	err := r.aggregateMembers(span)
 	span.End(err)
 	return err
 }
 
-// aggregate makes the outcome of the turn of those of its members. If some
+// aggregateMembers makes the outcome of the turn of those of its members. If some
 // failed the answer says so; if all failed the turn does.
 //
 // The cause of the context wins over failures of agents that followed from it.
-func (r *turn) aggregate(span trace.Span) error {
+func (r *turn) aggregateMembers(span trace.Span) error {
 	var failures []string
 	r.inOrder()
-	r.result.Reason = r.ended(r.result.Reason)
+	r.result.Reason = r.endReason(r.result.Reason)
 	for _, m := range r.members {
 		r.result.Agents = append(r.result.Agents, m.outcome)
-		r.result.TurnMessages = append(r.result.TurnMessages, m.made...)
+		r.result.TurnMessages = append(r.result.TurnMessages, m.added...)
 		if m.err != nil {
-			failures = append(failures, r.failure(m))
+			failures = append(failures, r.failureText(m))
 		}
 	}
 	span.Int("agent.count", len(r.members))
@@ -278,13 +278,13 @@ func (r *turn) aggregate(span trace.Span) error {
 	case cause != nil && (len(failures) > 0 || len(r.members) < r.chosen):
 		return cause
 	case len(failures) == len(r.members):
-		if r.voice.Said.Length == 0 {
-			r.voice.Say(r.team.cfg.Aggregate.Fallback)
+		if r.voice.Emitted.Length == 0 {
+			r.voice.EmitPlain(r.team.cfg.Aggregate.Fallback)
 		}
 		return r.members[0].err
 	case len(failures) > 0:
 		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
-		r.voice.Say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
+		r.voice.EmitPlain(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
 	}
 	return r.out.Err // Done follows at once, and takes along what is not flushed yet
 }

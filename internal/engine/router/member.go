@@ -45,7 +45,7 @@ type member struct {
 	usage   chat.Usage // of all attempts
 	ending
 	saving
-	again bool // it continues in the stream in which it has begun
+	continues bool // it continues in the stream in which it has begun
 }
 
 // ending is how a member has ended, or why it waits.
@@ -56,13 +56,13 @@ type ending struct {
 	result *stream.Result // of one that waits, so far
 	// outcome is what Done says about it.
 	outcome stream.AgentOutcome
-	made    []chat.TurnMessages // by its last attempt
+	added   []chat.TurnMessages // by its last attempt
 }
 
-// start opens the member's part.
+// startMember opens the member's part.
 //
 // The time limit covers all attempts. Retries do not begin it again.
-func (r *turn) start(m *member) {
+func (r *turn) startMember(m *member) {
 	timeout := m.agent.Timeout
 	if timeout == 0 {
 		timeout = r.team.cfg.Dispatch.Timeout
@@ -80,8 +80,8 @@ func (r *turn) start(m *member) {
 		own.Facts.Saving = &chat.Saving{Saver: memberSaver{r.facts.Saving, m}, Part: m.agent.ID, Before: r.facts.Saving.Before}
 		m.req = &own
 	}
-	if m.again {
-		m.again = false
+	if m.continues {
+		m.continues = false
 		return
 	}
 	m.began, m.attempt = time.Now(), max(m.attempt, 1)
@@ -91,11 +91,11 @@ func (r *turn) start(m *member) {
 	m.logStarted()
 }
 
-// once makes one attempt. A panic of the agent's is its failure alone.
+// runAttempt makes one attempt. A panic of the agent's is its failure alone.
 //
 // It may run on a goroutine of its own. An agent that returns without an error and without
 // having finished has failed.
-func (m *member) once() (result stream.Result, err error) {
+func (m *member) runAttempt() (result stream.Result, err error) {
 	defer run.Recover(&err)
 	if err := fault.Cause(m.ctx); err != nil {
 		return stream.Result{}, err
@@ -113,26 +113,26 @@ func (m *member) Pass(ev stream.Event, _ bool) error {
 	if e, ok := ev.(*stream.ToolStarted); ok {
 		m.changed = m.changed || !e.Repeatable
 	}
-	return m.post(run.Item[*member]{Of: m, Event: ev})
+	return m.postItem(run.Item[*member]{Of: m, Event: ev})
 }
 
-// Say implements run.Owner. An empty text is dropped.
-func (m *member) Say(piece *stream.Delta) error {
+// EmitText implements run.Owner. An empty text is dropped.
+func (m *member) EmitText(piece *stream.Delta) error {
 	if piece.Text == "" {
 		return nil
 	}
 	if m.turn.facts.Saving != nil {
-		m.said = append(m.said, piece.Text)
+		m.allText = append(m.allText, piece.Text)
 	}
-	return m.post(run.Item[*member]{Of: m, Text: piece.Text})
+	return m.postItem(run.Item[*member]{Of: m, Text: piece.Text})
 }
 
-// post hands an event or a text to the turn. Its error is the sink's.
-func (m *member) post(it run.Item[*member]) error {
+// postItem hands an event or a text to the turn. Its error is the sink's.
+func (m *member) postItem(it run.Item[*member]) error {
 	if m.queue != nil {
 		return m.queue.Put(m.ctx, it)
 	}
-	m.turn.pass(&it)
+	m.turn.passItem(&it)
 	return m.turn.out.Err
 }
 
@@ -155,13 +155,13 @@ func (m *member) CallID(own string, _ bool) string {
 		return run.CallID("", own, "-"+strconv.Itoa(n))
 	}
 	if m.turn.emitted != nil {
-		m.turn.recall(m, key, form)
+		m.turn.recallID(m, key, form)
 	}
 	return m.turn.ids.Of(key, form)
 }
 
-// pass emits what a member has posted; a text when those before have ended.
-func (r *turn) pass(it *run.Item[*member]) {
+// passItem emits what a member has posted; a text when those before have ended.
+func (r *turn) passItem(it *run.Item[*member]) {
 	if it.Event != nil {
 		r.passEvent(it.Of, it.Event)
 		return
@@ -183,15 +183,15 @@ func (r *turn) passEvent(m *member, ev stream.Event) {
 	r.voice.Reset(m.index, reset)
 }
 
-// line returns the member's part in the answer.
-func (r *turn) line(m *member) *run.Line { return &r.voice.Lines[m.index] }
+// lineOf returns the member's part in the answer.
+func (r *turn) lineOf(m *member) *run.Line { return &r.voice.Lines[m.index] }
 
-// again says whether a failed attempt is made again, and after which delay. Nothing
+// retryDelay says whether a failed attempt is made again, and after which delay. Nothing
 // may happen twice: no text, and no tool that changes something.
 //
 // What a provider asks to wait counts, but never beyond the agent's own deadline: then
 // there is no retry.
-func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
+func (r *turn) retryDelay(m *member, err error) (delay time.Duration, ok bool) {
 	d := &r.team.cfg.Dispatch
 	if m.attempt > d.Retries || r.hasDone(m) || r.out.Err != nil || m.ctx.Err() != nil {
 		return 0, false
@@ -209,7 +209,7 @@ func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 }
 
 // hasDone says whether a member has spoken, or called a tool that changes something.
-func (r *turn) hasDone(m *member) bool { return m.Stopped != nil || r.line(m).Spoke || m.changed }
+func (r *turn) hasDone(m *member) bool { return m.Stopped != nil || r.lineOf(m).Spoke || m.changed }
 
 // isPassing says whether what has failed may go well soon. A fault whose outcome is unknown is
 // none of these: the agent may have done its work.
@@ -223,19 +223,19 @@ func isPassing(f *fault.Error) bool {
 	return false
 }
 
-// retry opens the next attempt.
-func (r *turn) retry(m *member) {
+// openRetry opens the next attempt.
+func (r *turn) openRetry(m *member) {
 	m.attempt++
-	r.line(m).Pending, m.Size, m.said, m.kept = nil, 0, nil, 0
+	r.lineOf(m).Pending, m.Size, m.allText, m.storedCount = nil, 0, nil, 0
 	r.out.Emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying, Remote: m.agent.Remote})
 	r.out.Flush()
 }
 
-// end closes the member's part, unless it waits for a person.
+// endMember closes the member's part, unless it waits for a person.
 //
 // For a member that waits it is called twice: when it begins to, and when that is over. A
 // member of several that failed is reported as an error that does not end the stream.
-func (r *turn) end(m *member, result stream.Result, err error) {
+func (r *turn) endMember(m *member, result stream.Result, err error) {
 	if err == nil && result.Paused != nil {
 		m.paused, m.result = result.Paused, &result
 		result.Paused = nil
@@ -261,7 +261,7 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 			ev.Status = stream.AgentStopped
 		}
 	}
-	r.count(m, result)
+	r.countResult(m, result)
 	if u := m.usage; u != (chat.Usage{}) {
 		ev.Usage = &stream.TokenUsage{Input: u.InputTokens, Output: u.OutputTokens, Thinking: u.ThinkingTokens}
 	}
@@ -270,11 +270,11 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 		r.result.Asker = m.agent.ID
 	}
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: elapsed, ErrorMessage: ev.ErrorMessage}
-	r.save()
+	r.saveTeam()
 	r.out.Emit(ev)
 	m.endSpan(result.Usage, err)
 	m.logEnded(ev, err)
-	r.team.counts.ended(ev, lasted)
+	r.team.counts.countEnded(ev, lasted)
 	if m.err != nil && r.several && r.ctx.Err() == nil {
 		r.out.Emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
 			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})
@@ -284,19 +284,19 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	}
 }
 
-// count adds the figures of an attempt to those of the turn.
+// countResult adds the figures of an attempt to those of the turn.
 //
 // The reason of the turn is the first that is not a plain stop.
-func (r *turn) count(m *member, result stream.Result) {
+func (r *turn) countResult(m *member, result stream.Result) {
 	m.usage.Add(result.Usage)
 	r.result.Usage.Add(result.Usage)
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)
 	r.result.Keyed = r.result.Keyed || result.Keyed
 	if result.Required != nil {
-		r.require(m, result.Required)
+		r.takeRequired(m, result.Required)
 	}
-	m.made = result.TurnMessages
+	m.added = result.TurnMessages
 	r.addModels(result.Models)
 	if r.result.Reason == "" || r.result.Reason == stream.Stop {
 		if result.Reason.Success() {
@@ -314,17 +314,17 @@ func (r *turn) addModels(keys []string) {
 	}
 }
 
-// require takes over the calls of the one agent of a turn that has tools of the client.
-func (r *turn) require(m *member, required *stream.Required) {
+// takeRequired takes over the calls of the one agent of a turn that has tools of the client.
+func (r *turn) takeRequired(m *member, required *stream.Required) {
 	for i := range required.Calls {
 		required.Calls[i].AgentID = m.agent.ID
 	}
 	r.result.Required = required
 }
 
-// failure returns what the answer says of a member that failed.
-func (r *turn) failure(m *member) string {
-	return strings.NewReplacer("{agent}", line(m.agent.name()), "{reason}", m.err.Message).Replace(r.team.cfg.Aggregate.Failure)
+// failureText returns what the answer says of a member that failed.
+func (r *turn) failureText(m *member) string {
+	return strings.NewReplacer("{agent}", singleLine(m.agent.shownName()), "{reason}", m.err.Message).Replace(r.team.cfg.Aggregate.Failure)
 }
 
 // logStarted logs that an agent begins. What it was asked is not logged.

@@ -29,9 +29,9 @@ func newInstruments(r *metrics.Registry) instruments {
 	}
 }
 
-// decided counts a decision. Only a model's confidence is observed: rules are
+// countDecision counts a decision. Only a model's confidence is observed: rules are
 // always certain.
-func (in *instruments) decided(d *decision, ev *stream.Route) {
+func (in *instruments) countDecision(d *decision, ev *stream.Route) {
 	in.decisions.Inc(ev.AgentID, bucketOf(d.confidence), d.method)
 	in.routeTime.Observe(d.elapsed.Seconds(), ev.AgentID)
 	if d.method == methodModel && d.err == nil {
@@ -39,8 +39,8 @@ func (in *instruments) decided(d *decision, ev *stream.Route) {
 	}
 }
 
-// ended counts an agent's part in a turn.
-func (in *instruments) ended(ev *stream.AgentRun, elapsed time.Duration) {
+// countEnded counts an agent's part in a turn.
+func (in *instruments) countEnded(ev *stream.AgentRun, elapsed time.Duration) {
 	in.runs.Inc(ev.AgentID, string(ev.Status))
 	in.agentTime.Observe(elapsed.Seconds(), ev.AgentID)
 }

@@ -24,7 +24,7 @@ type saved struct {
 	Several bool                `json:"several,omitempty"`
 	Chosen  int                 `json:"chosen,omitempty"`
 	Speaker int                 `json:"speaker,omitempty"`
-	Said    run.Join            `json:"said"`
+	Emitted run.Join            `json:"said"`
 	Members []savedMember       `json:"members"` // in the order of the answers
 	IDs     map[string]string   `json:"ids,omitempty"`
 	Usage   chat.Usage          `json:"usage"` // of those that have ended
@@ -66,28 +66,28 @@ type savedFault struct {
 
 // savedCall joins the id that clients know to the agent's own.
 type savedCall struct {
-	ID  string `json:"id"`
-	Own string `json:"own"`
+	ID          string `json:"id"`
+	AgentCallID string `json:"own"`
 }
 
-// waiting says whether an agent waits for a person.
-func (r *turn) waiting() bool {
+// hasWaiting says whether an agent waits for a person.
+func (r *turn) hasWaiting() bool {
 	return slices.ContainsFunc(r.planned, func(m *member) bool { return m.paused != nil })
 }
 
-// pause ends a turn some of whose agents wait. It returns false if nobody can be asked:
+// pauseTeam ends a turn some of whose agents wait. It returns false if nobody can be asked:
 // then their calls were refused, and they continue.
 //
 // true: the turn is over, with a question or an error.
-func (r *turn) pause() (bool, error) {
-	p, err := r.question()
+func (r *turn) pauseTeam() (bool, error) {
+	p, err := r.makePaused()
 	if err != nil {
 		return true, err
 	}
 	refusal := r.facts.Pause(p)
 	if refusal != "" {
 		for _, m := range r.planned {
-			m.refuse(refusal)
+			m.refuseCalls(refusal)
 		}
 		return false, nil
 	}
@@ -96,7 +96,7 @@ func (r *turn) pause() (bool, error) {
 		if m.paused != nil {
 			result := *m.result
 			m.paused = nil
-			r.end(m, result, nil)
+			r.endMember(m, result, nil)
 		}
 		r.result.Agents = append(r.result.Agents, m.outcome)
 	}
@@ -105,31 +105,31 @@ func (r *turn) pause() (bool, error) {
 	return true, r.out.Err
 }
 
-// abandon ends those that wait in a turn that ends without a question.
-func (r *turn) abandon() {
+// failWaiting ends those that wait in a turn that ends without a question.
+func (r *turn) failWaiting() {
 	for _, m := range r.planned {
 		if m.paused != nil {
 			result := *m.result
 			m.paused, m.Stopped = nil, cmp.Or(r.out.Err, fault.Cause(r.ctx))
-			r.end(m, result, m.Stopped)
+			r.endMember(m, result, m.Stopped)
 		}
 	}
 }
 
-// question returns what is asked for all agents that wait.
+// makePaused returns what is asked for all agents that wait.
 //
 // It gives calls their ids before the ids are saved, so that they are the same when the
 // team continues.
-func (r *turn) question() (*chat.Paused, error) {
-	q := r.asked()
+func (r *turn) makePaused() (*chat.Paused, error) {
+	q := r.nextQuestion()
 	usage := r.result.Usage
 	var within []*run.Paused
 	s := saved{
 		Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Speaker: r.voice.Speaker,
-		Said: r.voice.Said, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker,
+		Emitted: r.voice.Emitted, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker,
 	}
 	for _, m := range r.planned {
-		stored := m.save(r.line(m))
+		stored := m.savedPart(r.lineOf(m))
 		if m.paused != nil {
 			p, err := run.ReadPaused(m.paused.By, m.paused.State)
 			if err != nil {
@@ -137,14 +137,14 @@ func (r *turn) question() (*chat.Paused, error) {
 			}
 			within = append(within, p.As(m.agent.ID))
 			usage.Add(m.paused.Usage)
-			m.ask(&stored, &q)
+			m.addCalls(&stored, &q)
 		}
 		if m.attempt == 0 {
 			s.History = m.req.History
 		}
 		s.Members = append(s.Members, stored)
 	}
-	s.IDs = r.ids.Known
+	s.IDs = r.ids.ByKey
 	p, err := run.Pause(chat.PausedTeam, s, within...)
 	if err != nil {
 		return nil, err
@@ -152,8 +152,8 @@ func (r *turn) question() (*chat.Paused, error) {
 	return &chat.Paused{By: chat.PausedTeam, State: p.Encode(), Usage: usage, Questions: []chat.Question{q}}, nil
 }
 
-// ask adds the calls of a member that wait to what is saved of it, and to the question.
-func (m *member) ask(stored *savedMember, q *chat.Question) {
+// addCalls adds the calls of a member that wait to what is saved of it, and to the question.
+func (m *member) addCalls(stored *savedMember, q *chat.Question) {
 	for _, asked := range m.paused.Questions {
 		for _, c := range asked.Calls {
 			own := c.ID
@@ -166,9 +166,9 @@ func (m *member) ask(stored *savedMember, q *chat.Question) {
 	}
 }
 
-// asked returns the question for the agents that wait, without its calls. What became of calls that
+// nextQuestion returns the question for the agents that wait, without its calls. What became of calls that
 // were made is asked first; whether others may be made is asked again after that.
-func (r *turn) asked() chat.Question {
+func (r *turn) nextQuestion() chat.Question {
 	for _, m := range r.planned {
 		if m.paused == nil {
 			continue
@@ -182,9 +182,9 @@ func (r *turn) asked() chat.Question {
 	return chat.Question{Kind: chat.AskTools}
 }
 
-// save returns the part as it is stored. Input is kept only for a member that has not
+// savedPart returns the part as it is stored. Input is kept only for a member that has not
 // begun; others have it in their states.
-func (m *member) save(line *run.Line) savedMember {
+func (m *member) savedPart(line *run.Line) savedMember {
 	s := savedMember{
 		ID: m.agent.ID, Role: m.role, Attempt: m.attempt, Pending: line.Pending, Text: m.text, Size: m.Size,
 		Spoke: line.Spoke, Usage: m.usage, Ended: m.ended, Waits: m.paused != nil,
@@ -201,8 +201,8 @@ func (m *member) save(line *run.Line) savedMember {
 	return s
 }
 
-// refuse has a member that waits continue without its calls.
-func (m *member) refuse(why string) {
+// refuseCalls has a member that waits continue without its calls.
+func (m *member) refuseCalls(why string) {
 	if m.paused == nil {
 		return
 	}
@@ -213,7 +213,7 @@ func (m *member) refuse(why string) {
 			again.Resumed.Decisions = append(again.Resumed.Decisions, chat.Decision{CallID: c.ID, Action: chat.Refuse, Message: why})
 		}
 	}
-	m.req, m.paused, m.again, m.changed = &again, nil, true, true
+	m.req, m.paused, m.continues, m.changed = &again, nil, true, true
 }
 
 // Readable says why a team that waits cannot continue; nil: it can. agent says the same of one
@@ -264,11 +264,11 @@ func (s *saved) isWhole() bool {
 // isWaiting says whether a member waits, in either of the forms in which that is saved.
 func (s *savedMember) isWaiting() bool { return s.Waits || len(s.State) > 0 }
 
-// resume continues with a team that was paused.
+// resumeTeam continues with a team that was paused.
 //
 // The decision is reported again as it was and is not made again. Usage and reasons continue
 // from what was saved.
-func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+func (t *Team) resumeTeam(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	p, err := run.ReadPaused(chat.PausedTeam, req.Resumed.State)
 	if err != nil {
 		return stream.Result{}, err
@@ -278,34 +278,34 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 		return stream.Result{}, err
 	}
 	if req.Resumed.TakenOver {
-		return t.goOnFrom(ctx, req, s, sink)
+		return t.continueSaved(ctx, req, s, sink)
 	}
 	r := newTurn(t, ctx, req, sink)
-	r.route, r.clarify, r.several, r.chosen, r.ids.Known = s.Route, s.Clarify, s.Several, s.Chosen, s.IDs
-	r.voice.Speaker, r.voice.Said = s.Speaker, s.Said
+	r.route, r.clarify, r.several, r.chosen, r.ids.ByKey = s.Route, s.Clarify, s.Several, s.Chosen, s.IDs
+	r.voice.Speaker, r.voice.Emitted = s.Speaker, s.Emitted
 	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Asker: s.Asker, Agents: []stream.AgentOutcome{}}
 	for i := range s.Members {
 		stored := &s.Members[i]
-		m := t.restore(stored, i, req, s.History)
-		r.plan(m)
-		line := r.line(m)
+		m := t.restoreMember(stored, i, req, s.History)
+		r.planMembers(m)
+		line := r.lineOf(m)
 		line.Pending, line.Spoke = stored.Pending, stored.Spoke
 		if m.ended {
 			r.members = append(r.members, m)
 		}
 	}
-	r.introduce()
+	r.introduceOthers()
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
 	}
 	r.out.Emit(r.route)
 	r.out.Flush()
-	err = r.dispatch()
+	err = r.dispatchPlanned()
 	return r.result, err
 }
 
-// introduce names the others to members that have not begun; those that have begun know them.
-func (r *turn) introduce() {
+// introduceOthers names the others to members that have not begun; those that have begun know them.
+func (r *turn) introduceOthers() {
 	if !r.several {
 		return
 	}
@@ -320,23 +320,23 @@ func (r *turn) introduce() {
 	}
 }
 
-// restore returns a member as it was saved. What waited continues with the decisions about its
+// restoreMember returns a member as it was saved. What waited continues with the decisions about its
 // calls.
 //
 // An agent that is gone by now is replaced by one that fails, so that the others can continue.
-func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
+func (t *Team) restoreMember(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
 	m := &member{
 		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, text: s.Text, Branch: run.Branch{Size: s.Size},
 		usage: s.Usage, ending: ending{ended: s.Ended}, changed: s.waiting != nil,
 	}
 	if m.agent == nil {
-		m.agent = &Agent{ID: s.ID, Runner: gone{}}
+		m.agent = &Agent{ID: s.ID, Runner: missingAgent{}}
 	}
 	own := *req
 	own.History, own.Resumed = nil, nil
 	switch {
 	case s.waiting != nil:
-		own.Resumed = s.resumed(req.Resumed)
+		own.Resumed = s.resumedFor(req.Resumed)
 	case s.Attempt == 0:
 		own.Input, own.History = s.Input, history
 	}
@@ -350,22 +350,22 @@ func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []c
 	return m
 }
 
-// resumed returns what a member continues with: of the decisions those about its calls.
-func (s *savedMember) resumed(team *chat.Resumed) *chat.Resumed {
+// resumedFor returns what a member continues with: of the decisions those about its calls.
+func (s *savedMember) resumedFor(team *chat.Resumed) *chat.Resumed {
 	own := &chat.Resumed{By: s.waiting.Kind, State: s.waiting.Encode(), Changed: team.Changed}
 	for _, d := range team.Decisions {
 		i := slices.IndexFunc(s.Calls, func(c savedCall) bool { return c.ID == d.CallID })
 		if i >= 0 {
-			d.CallID = s.Calls[i].Own
+			d.CallID = s.Calls[i].AgentCallID
 			own.Decisions = append(own.Decisions, d)
 		}
 	}
 	return own
 }
 
-// gone is what runs an agent that is not configured any more.
-type gone struct{}
+// missingAgent is what runs an agent that is not configured any more.
+type missingAgent struct{}
 
-func (gone) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
+func (missingAgent) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
 	return stream.Result{}, &fault.Error{Type: fault.AgentUnavailable, Message: "The agent is not configured any more"}
 }

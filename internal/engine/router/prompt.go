@@ -45,14 +45,14 @@ const inMessage = "(it stands in the message)"
 // decides is shown.
 const maxShown = 500
 
-// question returns what the model is asked about a request.
-func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
+// routingQuestion returns what the model is asked about a request.
+func (t *Team) routingQuestion(req *chat.Request, agents []*Agent) *Question {
 	threshold := strconv.FormatFloat(t.cfg.Threshold, 'g', -1, 64)
-	catalogue := t.catalogue(agents)
+	catalogue := t.catalogueText(agents)
 	request := req.FullInput()
 	system := strings.NewReplacer("{request}", inMessage, "{0}", inMessage, "{history}", inMessage,
 		"{agents}", catalogue, "{1}", catalogue, "{threshold}", threshold)
-	user := strings.NewReplacer("{request}", request, "{0}", request, "{history}", t.history(req),
+	user := strings.NewReplacer("{request}", request, "{0}", request, "{history}", t.historyText(req),
 		"{agents}", catalogue, "{1}", catalogue, "{threshold}", threshold)
 	template := t.cfg.UserTemplate
 	if strings.Contains(t.cfg.SystemPrompt, "{history}") && !strings.Contains(template, "{history}") {
@@ -62,7 +62,7 @@ func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
 		Model:       t.cfg.Model,
 		System:      system.Replace(t.cfg.SystemPrompt),
 		User:        user.Replace(template),
-		Schema:      t.schema(agents),
+		Schema:      t.answerSchema(agents),
 		Open:        []string{memberAgent},
 		Temperature: t.cfg.Temperature,
 		MaxTokens:   t.cfg.MaxTokens,
@@ -71,46 +71,46 @@ func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
 	}
 }
 
-// catalogue lists the agents, in their order.
+// catalogueText lists the agents, in their order.
 //
 // An empty list is the header alone; decide does not ask a model then.
-func (t *Team) catalogue(agents []*Agent) string {
+func (t *Team) catalogueText(agents []*Agent) string {
 	var b strings.Builder
-	b.WriteString(line(t.cfg.CatalogueHeader))
+	b.WriteString(singleLine(t.cfg.CatalogueHeader))
 	for _, a := range agents {
-		b.WriteString("\n\n- " + a.ID + ": " + sentence(line(a.Description)))
+		b.WriteString("\n\n- " + a.ID + ": " + withFullStop(singleLine(a.Description)))
 		if t.cfg.Capabilities && len(a.Capabilities) > 0 {
-			b.WriteString(" Capabilities: " + line(strings.Join(a.Capabilities, ", ")) + ".")
+			b.WriteString(" Capabilities: " + singleLine(strings.Join(a.Capabilities, ", ")) + ".")
 		}
 		if !t.cfg.Examples {
 			continue
 		}
 		for _, e := range a.Examples {
-			b.WriteString("\n  example: " + line(e))
+			b.WriteString("\n  example: " + singleLine(e))
 		}
 	}
 	return b.String()
 }
 
-// sentence returns s with a full stop at its end, unless a sentence ends there.
-func sentence(s string) string {
+// withFullStop returns s with a full stop at its end, unless a sentence ends there.
+func withFullStop(s string) string {
 	if run.EndsSentence(s) {
 		return s
 	}
 	return s + "."
 }
 
-// line makes s a single line without control characters, so that a text of the
+// singleLine makes s a single line without control characters, so that a text of the
 // configuration cannot look like an entry of its own.
-func line(s string) string {
+func singleLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
 }
 
-// history shows the last turns before a request and who answered last, or nothing.
-func (t *Team) history(req *chat.Request) string {
-	shown := t.turns(req)
+// historyText shows the last turns before a request and who answered last, or nothing.
+func (t *Team) historyText(req *chat.Request) string {
+	shown := t.turnsText(req)
 	if t.cfg.Sticky != stickyOff && t.byID[req.LastAgent] != nil {
 		shown += "The agent that answered last: " + req.LastAgent + "\n"
 	}
@@ -120,10 +120,10 @@ func (t *Team) history(req *chat.Request) string {
 	return shown
 }
 
-// turns shows the last turns before a request, or nothing.
+// turnsText shows the last turns before a request, or nothing.
 //
 // Only messages with words count as turns; calls and results are left out.
-func (t *Team) turns(req *chat.Request) string {
+func (t *Team) turnsText(req *chat.Request) string {
 	messages := lastTurns(req.Before(), t.cfg.HistoryTurns)
 	if len(messages) == 0 {
 		return ""
@@ -131,7 +131,7 @@ func (t *Team) turns(req *chat.Request) string {
 	var b strings.Builder
 	b.WriteString("Earlier in the conversation:\n")
 	for _, m := range messages {
-		text := line(m.Text())
+		text := singleLine(m.Text())
 		if text == "" { // calls, or their results
 			continue
 		}
@@ -139,7 +139,7 @@ func (t *Team) turns(req *chat.Request) string {
 		if m.Role == chat.RoleUser {
 			who = "User: "
 		}
-		b.WriteString(who + cut(text, maxShown) + "\n")
+		b.WriteString(who + cutText(text, maxShown) + "\n")
 	}
 	return b.String()
 }
@@ -156,8 +156,8 @@ func lastTurns(messages []chat.Message, most int) []chat.Message {
 	return messages[first:]
 }
 
-// cut returns at most n code points of s, with a mark if that is not all.
-func cut(s string, n int) string {
+// cutText returns at most n code points of s, with a mark if that is not all.
+func cutText(s string, n int) string {
 	for i := range s {
 		if n == 0 {
 			return s[:i] + "…"
@@ -175,10 +175,10 @@ const (
 	memberAdditional = "additionalAgents"
 )
 
-// schema returns the schema of the answer.
+// answerSchema returns the schema of the answer.
 //
 // The ids are an enum, so that models which keep to schemas cannot invent one.
-func (t *Team) schema(agents []*Agent) jsontext.Value {
+func (t *Team) answerSchema(agents []*Agent) jsontext.Value {
 	b := []byte(`{"type":"object","properties":{"agentId":{"type":"string","description":"The id of the agent that fits best","enum":[`)
 	for _, a := range agents {
 		b, _ = jsontext.AppendQuote(b, a.ID)

@@ -53,12 +53,12 @@ type Agent struct {
 	Available func() bool
 }
 
-// available says whether the agent can answer now; without a function it always
+// isAvailable says whether the agent can answer now; without a function it always
 // can.
-func (a *Agent) available() bool { return a.Available == nil || a.Available() }
+func (a *Agent) isAvailable() bool { return a.Available == nil || a.Available() }
 
-// name is what people are shown: the name, or else the id.
-func (a *Agent) name() string {
+// shownName is what people are shown: the name, or else the id.
+func (a *Agent) shownName() string {
 	if a.Name != "" {
 		return a.Name
 	}

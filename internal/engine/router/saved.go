@@ -23,14 +23,14 @@ const SavedPart = "team:"
 
 // saving is how the text of a member is saved.
 type saving struct {
-	said []string // all of it, if the turn saves anything
-	kept int      // how many of the pieces the store has
+	allText     []string // all of it, if the turn saves anything
+	storedCount int      // how many of the pieces the store has
 }
 
 // memberPart is what is saved of a member besides the state of its agent.
 type memberPart struct {
-	From  int             `json:"from,omitempty"` // how many pieces of the text stand before Said
-	Said  []string        `json:"said,omitempty"`
+	From  int             `json:"from,omitempty"` // how many pieces of the text stand before Texts
+	Texts []string        `json:"said,omitempty"`
 	State json.RawMessage `json:"state"`
 }
 
@@ -47,33 +47,33 @@ func (s memberSaver) Save(part string, state []byte) {
 		return
 	}
 	k := &s.of.saving
-	own := memberPart{From: k.kept, State: state}
-	if !s.of.turn.holds() {
-		own.Said = k.said[k.kept:]
+	own := memberPart{From: k.storedCount, State: state}
+	if !s.of.turn.holdsBack() {
+		own.Texts = k.allText[k.storedCount:]
 	}
 	text, err := json.Marshal(own)
 	if err != nil { // a state is JSON
 		return
 	}
-	k.kept += len(own.Said)
+	k.storedCount += len(own.Texts)
 	s.Saver.Save(part, text)
 }
 
-// holds says whether the answer is held back: then nothing of it is kept before its verdict, and an
+// holdsBack says whether the answer is held back: then nothing of it is kept before its verdict, and an
 // agent that has ended goes on from its last call once more where another process goes on.
-func (r *turn) holds() bool { return r.facts.Held != nil && r.facts.Held() }
+func (r *turn) holdsBack() bool { return r.facts.Held != nil && r.facts.Held() }
 
-// save keeps what was decided, and who has ended by now.
-func (r *turn) save() {
+// saveTeam keeps what was decided, and who has ended by now.
+func (r *turn) saveTeam() {
 	if r.facts.Saving == nil {
 		return
 	}
 	s := saved{Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker}
 	for _, m := range r.planned {
 		stored := savedMember{ID: m.agent.ID, Role: m.role, Input: m.req.Input}
-		if m.ended && !r.holds() {
-			stored = m.save(r.line(m))
-			stored.Text, stored.Pending = m.said, nil
+		if m.ended && !r.holdsBack() {
+			stored = m.savedPart(r.lineOf(m))
+			stored.Text, stored.Pending = m.allText, nil
 		}
 		s.Members = append(s.Members, stored)
 	}
@@ -97,7 +97,7 @@ func Join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) ([]b
 	if err := p.Into(s); err != nil {
 		return nil, err
 	}
-	within, err := s.join(states, agent)
+	within, err := s.joinMembers(states, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +110,14 @@ func Join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) ([]b
 	return p.Encode(), nil
 }
 
-// join joins the states of the members that have not ended.
-func (s *saved) join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) (within []*run.Paused, err error) {
+// joinMembers joins the states of the members that have not ended.
+func (s *saved) joinMembers(states map[string][][]byte, agent func([][]byte) ([]byte, error)) (within []*run.Paused, err error) {
 	for i := range s.Members {
 		m := &s.Members[i]
 		if len(states[m.ID]) == 0 || m.Ended {
 			continue
 		}
-		waiting, err := m.join(states[m.ID], agent)
+		waiting, err := m.joinParts(states[m.ID], agent)
 		if err != nil {
 			return nil, err
 		}
@@ -126,9 +126,9 @@ func (s *saved) join(states map[string][][]byte, agent func([][]byte) ([]byte, e
 	return within, nil
 }
 
-// join fills in where the agent of a member stands. Of one somewhere else the task is known, which
+// joinParts fills in where the agent of a member stands. Of one somewhere else the task is known, which
 // has the whole text.
-func (m *savedMember) join(parts [][]byte, agent func([][]byte) ([]byte, error)) (*run.Paused, error) {
+func (m *savedMember) joinParts(parts [][]byte, agent func([][]byte) ([]byte, error)) (*run.Paused, error) {
 	var states [][]byte
 	for _, text := range parts {
 		var part memberPart
@@ -138,7 +138,7 @@ func (m *savedMember) join(parts [][]byte, agent func([][]byte) ([]byte, error))
 		if part.From < 0 || part.From > len(m.Text) {
 			return nil, fmt.Errorf("%w: a part of the text of %s is missing", run.ErrPaused, m.ID)
 		}
-		m.Text, states = append(m.Text[:part.From:part.From], part.Said...), append(states, part.State)
+		m.Text, states = append(m.Text[:part.From:part.From], part.Texts...), append(states, part.State)
 	}
 	m.Waits, m.Attempt = true, 1
 	if p, err := run.ReadPaused(chat.PausedRemote, states[len(states)-1]); err == nil {
@@ -153,14 +153,14 @@ func (m *savedMember) join(parts [][]byte, agent func([][]byte) ([]byte, error))
 	return p.As(m.ID), err
 }
 
-// goOnFrom goes on with a team whose process is gone.
-func (t *Team) goOnFrom(ctx context.Context, req *chat.Request, s *saved, sink stream.Sink) (stream.Result, error) {
+// continueSaved goes on with a team whose process is gone.
+func (t *Team) continueSaved(ctx context.Context, req *chat.Request, s *saved, sink stream.Sink) (stream.Result, error) {
 	r := newTurn(t, ctx, req, sink)
 	r.route, r.clarify, r.several, r.chosen, r.emitted = s.Route, s.Clarify, s.Several, s.Chosen, map[string]string{}
 	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Asker: s.Asker, Agents: []stream.AgentOutcome{},
 		Route: max(1, time.Duration(s.Route.Millis)*time.Millisecond)}
 	r.planAgain(s, req)
-	r.introduce()
+	r.introduceOthers()
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
 	}
@@ -173,7 +173,7 @@ func (t *Team) goOnFrom(ctx context.Context, req *chat.Request, s *saved, sink s
 	if r.out.Err != nil {
 		return r.result, r.out.Err
 	}
-	err := r.dispatch()
+	err := r.dispatchPlanned()
 	return r.result, err
 }
 
@@ -181,11 +181,11 @@ func (t *Team) goOnFrom(ctx context.Context, req *chat.Request, s *saved, sink s
 func (r *turn) planAgain(s *saved, req *chat.Request) {
 	begun := r.noteEmitted(req.Resumed)
 	for i := range s.Members {
-		m := r.team.remade(&s.Members[i], i, req)
-		if begun[m.agent.ID] && !m.ended && !m.goesOn(s.Members[i].waiting) {
-			m.lose()
+		m := r.team.restoreSaved(&s.Members[i], i, req)
+		if begun[m.agent.ID] && !m.ended && !m.canContinue(s.Members[i].waiting) {
+			m.replaceByLost()
 		}
-		r.plan(m)
+		r.planMembers(m)
 		if m.ended {
 			r.members = append(r.members, m)
 		}
@@ -205,17 +205,17 @@ func (r *turn) noteEmitted(of *chat.Resumed) (begun map[string]bool) {
 	return begun
 }
 
-// lose puts in place of the agent one whose outcome nobody knows.
-func (m *member) lose() {
+// replaceByLost puts in place of the agent one whose outcome nobody knows.
+func (m *member) replaceByLost() {
 	lost := *m.agent
-	lost.Runner = unknown{}
+	lost.Runner = lostAgent{}
 	m.agent = &lost
 }
 
-// remade returns a member as it was saved.
-func (t *Team) remade(s *savedMember, index int, req *chat.Request) *member {
-	m := t.restore(s, index, req, req.History)
-	m.said, m.kept, m.Size = s.Text, len(s.Text), 0
+// restoreSaved returns a member as it was saved.
+func (t *Team) restoreSaved(s *savedMember, index int, req *chat.Request) *member {
+	m := t.restoreMember(s, index, req, req.History)
+	m.allText, m.storedCount, m.Size = s.Text, len(s.Text), 0
 	for _, piece := range s.Text {
 		m.Size += len(piece)
 	}
@@ -228,9 +228,9 @@ func (t *Team) remade(s *savedMember, index int, req *chat.Request) *member {
 	return m
 }
 
-// goesOn says whether an agent that has begun can go on with what was saved of it; nil: nothing
+// canContinue says whether an agent that has begun can go on with what was saved of it; nil: nothing
 // was. One that is somewhere else by now, or no longer, has begun nothing that it knows of.
-func (m *member) goesOn(waiting *run.Paused) bool {
+func (m *member) canContinue(waiting *run.Paused) bool {
 	if waiting == nil {
 		return !m.agent.Remote
 	}
@@ -262,14 +262,14 @@ func (r *turn) speakAgain(out string) {
 	voice := r.voice
 	voice.Out = &run.Out{Sink: &pieces}
 	for i, m := range r.planned {
-		for _, piece := range m.said {
+		for _, piece := range m.allText {
 			voice.Text(i, piece)
 		}
 		voice.Advance(func(line int) bool { return line <= i && r.planned[line].ended })
 	}
 	voice.Out = &r.out
 	r.voice = voice
-	stays := pieces.common(out)
+	stays := pieces.commonLength(out)
 	if back := out[stays:]; back != "" {
 		r.out.Emit(&stream.Reset{Reason: stream.ResetTakenOver, Back: len(back), Runes: utf8.RuneCountInString(back)})
 	}
@@ -296,8 +296,8 @@ func (d *deltas) Emit(ev stream.Event) error {
 // Flush implements stream.Sink.
 func (*deltas) Flush() error { return nil }
 
-// common returns how many bytes of a text are where the pieces joined begin, in whole characters.
-func (d deltas) common(text string) (n int) {
+// commonLength returns how many bytes of a text are where the pieces joined begin, in whole characters.
+func (d deltas) commonLength(text string) (n int) {
 	for _, piece := range d {
 		for i := range len(piece.Text) {
 			if n == len(text) || text[n] != piece.Text[i] {
@@ -312,18 +312,18 @@ func (d deltas) common(text string) (n int) {
 	return n
 }
 
-// unknown runs in place of an agent somewhere else that had begun, and whose task is not known: it
+// lostAgent runs in place of an agent somewhere else that had begun, and whose task is not known: it
 // is not asked again.
-type unknown struct{}
+type lostAgent struct{}
 
 // Run implements stream.Runner.
-func (unknown) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
+func (lostAgent) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
 	return stream.Result{}, &fault.Error{Type: fault.AgentFailed, Unknown: true, Message: "The gateway stopped while the agent was at work: what it has done is not known",
 		Err: errors.New("its task is not known")}
 }
 
-// recall has a call of a member keep the id that it had before.
-func (r *turn) recall(m *member, key string, form func(n int) string) {
+// recallID has a call of a member keep the id that it had before.
+func (r *turn) recallID(m *member, key string, form func(n int) string) {
 	for n := 1; n <= len(r.emitted)+1; n++ {
 		switch by := r.emitted[form(n)]; by {
 		case m.agent.ID:

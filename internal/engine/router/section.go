@@ -36,15 +36,15 @@ const defaultTurnTimeout = time.Minute
 
 // Settled returns s with the defaults where the file says nothing.
 func (s Spec) Settled() Spec {
-	s.begin()
+	s.fillDefaults()
 	if s.TurnTimeout == 0 {
 		s.TurnTimeout = defaultTurnTimeout
 	}
 	return s
 }
 
-// begin fills in the defaults once, whichever section comes first.
-func (s *Spec) begin() {
+// fillDefaults fills in the defaults once, whichever section comes first.
+func (s *Spec) fillDefaults() {
 	if !s.begun {
 		s.begun, s.Config = true, Defaults()
 	}
@@ -99,9 +99,9 @@ const maxPrompt = 32 << 10
 //go:embed agents.json router.json dispatch.json aggregate.json
 var schemas embed.FS
 
-// schema returns the JSON Schema of a section. A name that has none is a mistake in this
+// sectionSchema returns the JSON Schema of a section. A name that has none is a mistake in this
 // package, which its tests find: no section could be read at all.
-func schema(section string) string {
+func sectionSchema(section string) string {
 	text, err := schemas.ReadFile(section + ".json")
 	if err != nil {
 		panic(err)
@@ -112,12 +112,12 @@ func schema(section string) string {
 // AgentsSection is the section agents of the configuration file. It reads which MCP
 // servers there are from c, which is whole by then.
 func AgentsSection(s *Spec, c *config.Config) file.Section {
-	return file.Section{Name: "agents", Schema: schema("agents"), Read: func(agents *file.Node) {
-		s.begin()
+	return file.Section{Name: "agents", Schema: sectionSchema("agents"), Read: func(agents *file.Node) {
+		s.fillDefaults()
 		for n := range agents.Members() {
 			warm := defaultTemperature
 			r := agentReader{node: n, cfg: c, spec: AgentSpec{Temperature: &warm, MaxSteps: defaultSteps}}
-			r.read()
+			r.readAgent()
 			s.Agents = append(s.Agents, r.spec)
 		}
 	}}
@@ -132,22 +132,22 @@ type agentReader struct {
 	spec AgentSpec
 }
 
-// read reads all fields, so that all faults of an agent come at once.
-func (r *agentReader) read() {
-	r.remote() // first: keys that it refuses are not looked at
+// readAgent reads all fields, so that all faults of an agent come at once.
+func (r *agentReader) readAgent() {
+	r.readRemote() // first: keys that it refuses are not looked at
 	r.node.Decode(&r.spec)
-	r.prompt()
+	r.readPrompt()
 	var servers []string // that are listed whole
 	for item := range r.node.Get("tools").Members() {
-		servers = r.tool(item, servers)
+		servers = r.checkTool(item, servers)
 	}
 	for item := range r.node.Get("delegates").Members() {
-		r.delegate(item)
+		r.checkDelegate(item)
 	}
 }
 
-// prompt reads the system prompt from a file of its own, if one is named.
-func (r *agentReader) prompt() {
+// readPrompt reads the system prompt from a file of its own, if one is named.
+func (r *agentReader) readPrompt() {
 	named := r.node.Get("prompt_file")
 	switch {
 	case named == nil:
@@ -158,9 +158,9 @@ func (r *agentReader) prompt() {
 	}
 }
 
-// tool checks one entry of the tools, and adds it to servers if it is a whole one. A server
+// checkTool checks one entry of the tools, and adds it to servers if it is a whole one. A server
 // reports which tools it has only when it runs.
-func (r *agentReader) tool(item *file.Node, servers []string) []string {
+func (r *agentReader) checkTool(item *file.Node, servers []string) []string {
 	text, ok := item.Text()
 	if !ok {
 		return servers
@@ -185,10 +185,10 @@ const maxDelegate = 64 - len(DelegatePrefix)
 // DelegatePrefix begins the name of the tool that calls another agent.
 const DelegatePrefix = "delegate_to_"
 
-// delegate checks one of the agents that the agent may call.
+// checkDelegate checks one of the agents that the agent may call.
 //
 // A circle of delegates is allowed here; a session refuses it when it would come about.
-func (r *agentReader) delegate(item *file.Node) {
+func (r *agentReader) checkDelegate(item *file.Node) {
 	id, ok := item.Text()
 	if !ok {
 		return
@@ -220,8 +220,8 @@ func (r *agentReader) hasServer(n *file.Node, name string) bool {
 // RouterSection is the section router of the configuration file. stored
 // says whether there is a store.
 func RouterSection(s *Spec, stored func() bool) file.Section {
-	return file.Section{Name: "router", Schema: schema("router"), Read: func(n *file.Node) {
-		s.begin()
+	return file.Section{Name: "router", Schema: sectionSchema("router"), Read: func(n *file.Node) {
+		s.fillDefaults()
 		c := &s.Config
 		if _, word := n.Text(); word {
 			c.Off = true
@@ -264,8 +264,8 @@ func readRule(n *file.Node) (r Rule) {
 
 // DispatchSection is the section dispatch of the configuration file.
 func DispatchSection(s *Spec) file.Section {
-	return file.Section{Name: "dispatch", Schema: schema("dispatch"), Read: func(n *file.Node) {
-		s.begin()
+	return file.Section{Name: "dispatch", Schema: sectionSchema("dispatch"), Read: func(n *file.Node) {
+		s.fillDefaults()
 		n.Decode(&s.Config.Dispatch)
 		n.Decode(s)
 	}}
@@ -273,8 +273,8 @@ func DispatchSection(s *Spec) file.Section {
 
 // AggregateSection is the section aggregate of the configuration file.
 func AggregateSection(s *Spec) file.Section {
-	return file.Section{Name: "aggregate", Schema: schema("aggregate"), Read: func(n *file.Node) {
-		s.begin()
+	return file.Section{Name: "aggregate", Schema: sectionSchema("aggregate"), Read: func(n *file.Node) {
+		s.fillDefaults()
 		n.Decode(&s.Config.Aggregate)
 	}}
 }

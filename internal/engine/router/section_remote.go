@@ -45,8 +45,8 @@ func localKeys() []string {
 // remoteKeys are those of an agent that does not.
 func remoteKeys() []string { return []string{"headers", "interfaces", "streaming", "refresh"} }
 
-// remote reads what a remote agent has in place of prompt, model and tools.
-func (r *agentReader) remote() {
+// readRemote reads what a remote agent has in place of prompt, model and tools.
+func (r *agentReader) readRemote() {
 	card := r.node.Get("card")
 	if card == nil {
 		r.refuseKeys(remoteKeys(), "belongs to a remote agent, which has a card")

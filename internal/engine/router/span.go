@@ -7,17 +7,17 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// route is decide within a span. The attributes' names are those of the contract.
-func (t *Team) route(ctx context.Context, req *chat.Request) decision {
+// decideTraced is decideRoute within a span. The attributes' names are those of the contract.
+func (t *Team) decideTraced(ctx context.Context, req *chat.Request) decision {
 	ctx, span := trace.Start(ctx, trace.Internal, "RouterExecutor.Route", "")
 	if !span.On() {
-		return t.decide(ctx, req)
+		return t.decideRoute(ctx, req)
 	}
-	d := t.decide(ctx, req)
-	ev := t.event(&d)
+	d := t.decideRoute(ctx, req)
+	ev := t.routeEvent(&d)
 	span.String("messaging.operation", "route")
 	span.String("messaging.message.type", "ChatMessage")
-	span.Int("agent.available_count", len(t.routable()))
+	span.Int("agent.available_count", len(t.routableAgents()))
 	span.String("agent.selected", ev.AgentID)
 	span.Float("agent.confidence", d.confidence)
 	span.Int("agent.additional_count", len(ev.Additional))

@@ -19,19 +19,19 @@ import (
 // stream.Runner.
 func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if req.Resumed != nil {
-		return t.resume(ctx, req, sink)
+		return t.resumeTeam(ctx, req, sink)
 	}
 	began := time.Now()
-	d := t.route(ctx, req)
+	d := t.decideTraced(ctx, req)
 	d.elapsed = time.Since(began)
 	r := newTurn(t, ctx, req, sink)
 	r.result = stream.Result{Usage: d.reply.Usage, Route: max(d.elapsed, 1), Agents: []stream.AgentOutcome{}}
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
 	}
-	ev := t.event(&d)
-	t.log(ctx, &d, ev)
-	t.counts.decided(&d, ev)
+	ev := t.routeEvent(&d)
+	t.logDecision(ctx, &d, ev)
+	t.counts.countDecision(&d, ev)
 	r.route = ev
 	r.out.Emit(ev) // it leaves with what comes next, which comes at once
 	if r.out.Err != nil {
@@ -54,9 +54,9 @@ type Decided struct {
 // logged or counted.
 func (t *Team) Decide(ctx context.Context, req *chat.Request) Decided {
 	began := time.Now()
-	d := t.decide(ctx, req)
+	d := t.decideRoute(ctx, req)
 	d.elapsed = time.Since(began)
-	out := Decided{Route: t.event(&d), Usage: d.reply.Usage, Unreadable: d.reply.Unreadable, Elapsed: max(d.elapsed, 1)}
+	out := Decided{Route: t.routeEvent(&d), Usage: d.reply.Usage, Unreadable: d.reply.Unreadable, Elapsed: max(d.elapsed, 1)}
 	if d.err != nil {
 		out.Err = d.err
 	}
@@ -89,11 +89,11 @@ func newTurn(t *Team, ctx context.Context, req *chat.Request, sink stream.Sink) 
 	return r
 }
 
-// plan has members answer, in their order.
-func (r *turn) plan(members ...*member) {
+// planMembers has members answer, in their order.
+func (r *turn) planMembers(members ...*member) {
 	for _, m := range members {
-		m.turn, m.Owner, m.Max, m.Who = r, m, maxText, stream.Attribution{AgentID: m.agent.ID}
-		r.planned, r.voice.Lines = append(r.planned, m), append(r.voice.Lines, run.Line{Who: m.Who})
+		m.turn, m.Owner, m.Max, m.Attribution = r, m, maxText, stream.Attribution{AgentID: m.agent.ID}
+		r.planned, r.voice.Lines = append(r.planned, m), append(r.voice.Lines, run.Line{Attribution: m.Attribution})
 	}
 }
 
@@ -102,54 +102,54 @@ func (r *turn) carryOut(d *decision, req *chat.Request) error {
 	cfg := &r.team.cfg
 	switch d.kind {
 	case stream.Routed:
-		return r.answer(d.agents, req)
+		return r.runAgents(d.agents, req)
 	case stream.Clarified:
-		text := r.fill(cfg.ClarificationTemplate, d, req)
+		text := r.fillTemplate(cfg.ClarificationTemplate, d, req)
 		r.clarify = true
-		return r.instead(cfg.ClarificationAgent, stream.RoleClarification, text, req)
+		return r.answerByTemplate(cfg.ClarificationAgent, stream.RoleClarification, text, req)
 	}
-	text := r.fill(cfg.FallbackTemplate, d, req)
-	err := r.instead(cfg.FallbackAgent, stream.RoleFallback, text, req)
+	text := r.fillTemplate(cfg.FallbackTemplate, d, req)
+	err := r.answerByTemplate(cfg.FallbackAgent, stream.RoleFallback, text, req)
 	if err == nil && d.err != nil && len(r.members) == 0 { // no agent has answered
 		return d.err
 	}
 	return err
 }
 
-// instead has a special agent carry out text as its task or, if there is none of that
+// answerByTemplate has a special agent carry out text as its task or, if there is none of that
 // id, shows text itself.
 //
 // A template's text belongs to no agent, and no agent is reported.
-func (r *turn) instead(id string, role stream.Role, text string, req *chat.Request) error {
-	if a := r.team.byID[id]; a != nil && a.available() {
+func (r *turn) answerByTemplate(id string, role stream.Role, text string, req *chat.Request) error {
+	if a := r.team.byID[id]; a != nil && a.isAvailable() {
 		task := *req
 		task.Input = text
-		r.plan(&member{agent: a, role: role, req: &task})
-		return r.dispatch()
+		r.planMembers(&member{agent: a, role: role, req: &task})
+		return r.dispatchPlanned()
 	}
-	r.voice.Say(strings.TrimSpace(text))
+	r.voice.EmitPlain(strings.TrimSpace(text))
 	r.out.Flush()
-	r.result.Reason = r.ended(stream.Stop)
+	r.result.Reason = r.endReason(stream.Stop)
 	return r.out.Err
 }
 
-// ended returns why the turn has ended: one that says a question ends with that.
-func (r *turn) ended(reason stream.FinishReason) stream.FinishReason {
+// endReason returns why the turn has ended: one that says a question ends with that.
+func (r *turn) endReason(reason stream.FinishReason) stream.FinishReason {
 	if r.clarify && reason.Success() {
 		return stream.InputRequired
 	}
 	return reason
 }
 
-// fill fills in a template. What is filled in is never read as a template.
-func (r *turn) fill(template string, d *decision, req *chat.Request) string {
+// fillTemplate fills in a template. What is filled in is never read as a template.
+func (r *turn) fillTemplate(template string, d *decision, req *chat.Request) string {
 	var names []string
-	for _, a := range r.team.routable() {
-		names = append(names, line(a.name()))
+	for _, a := range r.team.routableAgents() {
+		names = append(names, singleLine(a.shownName()))
 	}
 	agent := ""
 	if len(d.agents) > 0 {
-		agent = line(d.agents[0].name())
+		agent = singleLine(d.agents[0].shownName())
 	}
 	return strings.NewReplacer("{request}", req.FullInput(), "{agents}", strings.Join(names, ", "),
 		"{agent}", agent, "{reason}", d.reasoning).Replace(template)

@@ -12,20 +12,20 @@ import (
 // says whose its events are, and gives its calls ids that are unique in the stream of the
 // turn. All of it belongs to the goroutine of the run.
 type Branch struct {
-	Owner Owner
-	Who   stream.Attribution // of events that name no origin; zero: they stay as they are
-	Max   int                // bytes of text; 0: no bound
-	Long  error              // of a longer text; nil: one that names the model
-	Size  int                // bytes of text so far
+	Owner       Owner
+	Attribution stream.Attribution // of events that name no origin; zero: they stay as they are
+	Max         int                // bytes of text; 0: no bound
+	Long        error              // of a longer text; nil: one that names the model
+	Size        int                // bytes of text so far
 	// Stopped is why the run was stopped: its text is too long. Nothing is passed on then.
 	Stopped error
 }
 
 // Owner is what a Branch belongs to.
 type Owner interface {
-	// Say gets a piece of the run's text, which belongs to its sender.
-	Say(piece *stream.Delta) error
-	// Pass gets any other event. With Branch.Who it may be kept: what says whose it is was
+	// EmitText gets a piece of the run's text, which belongs to its sender.
+	EmitText(piece *stream.Delta) error
+	// Pass gets any other event. With Branch.Attribution it may be kept: what says whose it is was
 	// copied.
 	// inner: it comes from a run further inside (stream.Inner).
 	Pass(ev stream.Event, inner bool) error
@@ -41,17 +41,17 @@ func (b *Branch) Emit(ev stream.Event) error {
 	}
 	if d, ok := ev.(*stream.Delta); ok {
 		if b.Size += len(d.Text); b.Max > 0 && b.Size > b.Max {
-			b.stop()
+			b.stopTooLong()
 			return b.Stopped
 		}
-		return b.Owner.Say(d)
+		return b.Owner.EmitText(d)
 	}
 	if r, ok := ev.(*stream.Reset); ok {
 		b.Size = max(0, b.Size-r.Back)
 	}
 	inner := stream.Inner(ev) // before it says whose it is
-	if b.Who != (stream.Attribution{}) {
-		ev = stream.Attributed(ev, b.Who)
+	if b.Attribution != (stream.Attribution{}) {
+		ev = stream.Attributed(ev, b.Attribution)
 	}
 	if id := stream.CallIDOf(ev); id != nil {
 		*id = b.Owner.CallID(*id, inner)
@@ -59,7 +59,7 @@ func (b *Branch) Emit(ev stream.Event) error {
 	return b.Owner.Pass(ev, inner)
 }
 
-func (b *Branch) stop() {
+func (b *Branch) stopTooLong() {
 	if b.Stopped = b.Long; b.Stopped == nil {
 		b.Stopped = &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the agent's text is too long")}
 	}

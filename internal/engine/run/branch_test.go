@@ -22,7 +22,7 @@ type owner struct {
 	inner []bool // of what was passed
 }
 
-func (o *owner) Say(piece *stream.Delta) error { return o.call("says " + piece.Text) }
+func (o *owner) EmitText(piece *stream.Delta) error { return o.call("says " + piece.Text) }
 
 func (o *owner) Pass(ev stream.Event, inner bool) error {
 	o.inner = append(o.inner, inner)
@@ -38,7 +38,7 @@ func (o *owner) CallID(own string, inner bool) string {
 
 func newBranch(limit int) (*run.Branch, *owner) {
 	o := new(owner)
-	return &run.Branch{Owner: o, Who: stream.Attribution{AgentID: "a"}, Max: limit}, o
+	return &run.Branch{Owner: o, Attribution: stream.Attribution{AgentID: "a"}, Max: limit}, o
 }
 
 // An event says whose it is and has an id that is unique; what its sender has is not changed,
@@ -71,7 +71,7 @@ func TestBranchNamesItsOwner(t *testing.T) {
 func TestBranchOfASession(t *testing.T) {
 	t.Parallel()
 	b, o := newBranch(100)
-	b.Who.SessionID = "s"
+	b.Attribution.SessionID = "s"
 	_ = b.Emit(&stream.ToolStarted{Call: stream.Call{ID: "c1"}})
 	if diff := cmp.Diff([]string{"a:*stream.ToolStarted n1-c1"}, o.lines); diff != "" || o.inner[0] {
 		t.Errorf("inner %v (-want +got):\n%s", o.inner, diff)
@@ -181,7 +181,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.key, got, tt.want)
 		}
 	}
-	again := run.IDs{Known: ids.Known}
+	again := run.IDs{ByKey: ids.ByKey}
 	if got := again.Of("f", suffixed("c")) + " " + again.Of("b", suffixed("c")); got != "c-4 c-2" {
 		t.Errorf("in a turn that goes on: %q", got)
 	}

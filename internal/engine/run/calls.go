@@ -27,8 +27,8 @@ func CallID(before, own, behind string) string {
 // IDs are the ids of the calls of several runs, or of one, where they depend on what was
 // given before. The zero value is empty. Many goroutines may use it.
 type IDs struct {
-	// Known are the ids by what names the call. It is read and stored while no run is going on.
-	Known map[string]string
+	// ByKey are the ids by what names the call. It is read and stored while no run is going on.
+	ByKey map[string]string
 
 	mu   sync.Mutex // guards the field below, and Known
 	used map[string]bool
@@ -39,23 +39,23 @@ type IDs struct {
 func (i *IDs) Of(key string, form func(n int) string) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if id, ok := i.Known[key]; ok {
+	if id, ok := i.ByKey[key]; ok {
 		return id
 	}
 	if i.used == nil {
 		i.used = map[string]bool{}
-		for _, id := range i.Known {
+		for _, id := range i.ByKey {
 			i.used[id] = true
 		}
 	}
-	if i.Known == nil {
-		i.Known = map[string]string{}
+	if i.ByKey == nil {
+		i.ByKey = map[string]string{}
 	}
 	id := form(1)
 	for n := 2; i.used[id]; n++ {
 		id = form(n)
 	}
-	i.Known[key], i.used[id] = id, true
+	i.ByKey[key], i.used[id] = id, true
 	return id
 }
 
@@ -63,10 +63,10 @@ func (i *IDs) Of(key string, form func(n int) string) string {
 func (i *IDs) Use(key, id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.Known == nil {
-		i.Known = map[string]string{}
+	if i.ByKey == nil {
+		i.ByKey = map[string]string{}
 	}
-	i.Known[key] = id
+	i.ByKey[key] = id
 	if i.used != nil {
 		i.used[id] = true
 	}

@@ -102,14 +102,14 @@ func sumOf(text []byte) string {
 //
 // Its errors wrap ErrPaused, and ErrVersion where that is the reason.
 func ReadPaused(kind string, text []byte) (*Paused, error) {
-	p, err := read(kind, text)
+	p, err := readStoredTree(kind, text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPaused, err)
 	}
 	return p, nil
 }
 
-func read(kind string, text []byte) (*Paused, error) {
+func readStoredTree(kind string, text []byte) (*Paused, error) {
 	if len(text) > maxPaused {
 		return nil, fmt.Errorf("it has %d bytes", len(text))
 	}
@@ -126,14 +126,14 @@ func read(kind string, text []byte) (*Paused, error) {
 	case t.Root != nil:
 		return t.readRoot(kind)
 	case t.Sum != "":
-		return &Paused{Kind: kind, State: t.State}, fits(t.State, t.Sum)
+		return &Paused{Kind: kind, State: t.State}, verifyChecksum(t.State, t.Sum)
 	}
 	return &Paused{Kind: kind, State: text}, nil
 }
 
 // readTurn reads what a turn was saved with.
 func (t *before) readTurn(kind string) (*Paused, error) {
-	p, err := read(kind, t.Turn)
+	p, err := readStoredTree(kind, t.Turn)
 	if err == nil {
 		p.Shared, p.Begun = t.Shared, t.Begun
 	}
@@ -143,15 +143,15 @@ func (t *before) readTurn(kind string) (*Paused, error) {
 // readRoot reads a tree.
 func (t *before) readRoot(kind string) (*Paused, error) {
 	p := new(Paused)
-	err := errors.Join(fits(t.Root, t.Sum), json.Unmarshal(t.Root, p))
-	if err == nil && (p.Kind != kind || !p.sound(maxDepth)) {
+	err := errors.Join(verifyChecksum(t.Root, t.Sum), json.Unmarshal(t.Root, p))
+	if err == nil && (p.Kind != kind || !p.isComplete(maxDepth)) {
 		err = errors.New("it contradicts itself")
 	}
 	return p, err
 }
 
-// fits says whether a text has that checksum, however it is spaced.
-func fits(text []byte, sum string) error {
+// verifyChecksum says whether a text has that checksum, however it is spaced.
+func verifyChecksum(text []byte, sum string) error {
 	var compact bytes.Buffer
 	if json.Compact(&compact, text) != nil || sumOf(compact.Bytes()) != sum {
 		return errors.New("its checksum does not fit")
@@ -159,13 +159,13 @@ func fits(text []byte, sum string) error {
 	return nil
 }
 
-// sound says whether a tree is whole and at most so deep.
-func (p *Paused) sound(depth int) bool {
+// isComplete says whether a tree is whole and at most so deep.
+func (p *Paused) isComplete(depth int) bool {
 	if p == nil || p.Kind == "" || isNothing(p.State) || depth == 0 {
 		return false
 	}
 	for _, c := range p.Within {
-		if !c.sound(depth - 1) {
+		if !c.isComplete(depth - 1) {
 			return false
 		}
 	}

@@ -18,7 +18,7 @@ type Item[O any] struct {
 	Event stream.Event
 	Text  string // of a delta, whose event belongs to its sender
 	Inner bool   // the text is not of the answer
-	Over  func() // takes the end of the run into the turn, on the turn's goroutine
+	End   func() // takes the end of the run into the turn, on the turn's goroutine
 }
 
 // Queue hands what runs emit from their goroutines to that of the turn. It is not a Go
@@ -62,7 +62,7 @@ func (q *Queue[O]) Put(ctx context.Context, it Item[O]) error {
 	if q.err != nil {
 		return q.err
 	}
-	q.size += it.size()
+	q.size += it.itemSize()
 	q.items = append(q.items, it)
 	q.filled.Signal()
 	return nil
@@ -72,7 +72,7 @@ func (q *Queue[O]) Put(ctx context.Context, it Item[O]) error {
 func (q *Queue[O]) End(over func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.items = append(q.items, Item[O]{Over: over})
+	q.items = append(q.items, Item[O]{End: over})
 	q.filled.Signal()
 }
 
@@ -109,8 +109,8 @@ func (q *Queue[O]) Close(err error) {
 	q.room.Broadcast()
 }
 
-// size is about what an item costs while it waits.
-func (it *Item[O]) size() int {
+// itemSize is about what an item costs while it waits.
+func (it *Item[O]) itemSize() int {
 	const itself = 128
 	switch ev := it.Event.(type) {
 	case nil:

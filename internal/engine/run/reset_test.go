@@ -29,8 +29,8 @@ func TestVoiceRetracts(t *testing.T) {
 	advance()
 	back(1, 2)
 	v.Text(1, "e!")
-	if diff := cmp.Diff("Only. Twie!", whole.Text()); diff != "" || v.Said.Length != len("Only. Twie!") {
-		t.Errorf("length %d (-want +got):\n%s", v.Said.Length, diff)
+	if diff := cmp.Diff("Only. Twie!", whole.Text()); diff != "" || v.Emitted.Length != len("Only. Twie!") {
+		t.Errorf("length %d (-want +got):\n%s", v.Emitted.Length, diff)
 	}
 }
 

@@ -134,7 +134,7 @@ func utf8Safe(s string, size int) bool { return size == len(s) || len(s) == len(
 func voices(c *client) *run.Voice {
 	v := &run.Voice{Out: &run.Out{Sink: c}, Natural: true}
 	for _, id := range []string{"a", "b", "c"} {
-		v.Lines = append(v.Lines, run.Line{Who: stream.Attribution{AgentID: id}})
+		v.Lines = append(v.Lines, run.Line{Attribution: stream.Attribution{AgentID: id}})
 	}
 	return v
 }
@@ -169,9 +169,9 @@ func TestVoiceKeepsTheOrder(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 1, 2}, begun); diff != "" || v.Speaker != 3 {
 		t.Errorf("speaker %d, begun (-want +got):\n%s", v.Speaker, diff)
 	}
-	v.Say("The end.")
-	if got := c.lines[len(c.lines)-1]; got != ":The end." || v.Said.Length != len("A1, A2. B1, B2. C1.The end.") {
-		t.Errorf("%q after %d code points", got, v.Said.Length)
+	v.EmitPlain("The end.")
+	if got := c.lines[len(c.lines)-1]; got != ":The end." || v.Emitted.Length != len("A1, A2. B1, B2. C1.The end.") {
+		t.Errorf("%q after %d code points", got, v.Emitted.Length)
 	}
 }
 
@@ -185,8 +185,8 @@ func TestVoiceSaysWhatHasEnded(t *testing.T) {
 	v.Text(1, "B1.")
 	v.Text(2, "C1.")
 	ended := func(line int) bool { return line == 2 }
-	v.Rest(ended)
-	v.Rest(ended)
+	v.FlushEnded(ended)
+	v.FlushEnded(ended)
 	if got := c.text(); got != "A1. C1." {
 		t.Errorf("%q", got)
 	}
@@ -202,7 +202,7 @@ func TestVoiceGoesOn(t *testing.T) {
 	t.Parallel()
 	c := new(client)
 	v := voices(c)
-	v.Speaker, v.Said = 1, run.Join{Length: 4, Tail: []byte("A, B")}
+	v.Speaker, v.Emitted = 1, run.Join{Length: 4, Tail: []byte("A, B")}
 	v.Lines[1].Spoke, v.Lines[2].Pending = true, []string{"C1", "C2"}
 	v.Text(1, "ut.")
 	v.Advance(func(line int) bool { return line == 1 })
@@ -242,10 +242,10 @@ func TestQueueIsBounded(t *testing.T) {
 			}
 			synctest.Wait()
 			batch := q.Receive()
-			if len(batch) != 3 || batch[2].Over == nil || batch[0].Over != nil {
+			if len(batch) != 3 || batch[2].End == nil || batch[0].End != nil {
 				t.Fatalf("%s: %d were received", name, len(batch))
 			}
-			if batch[2].Over(); put != -4 {
+			if batch[2].End(); put != -4 {
 				t.Errorf("%s: the end has not run", name)
 			}
 		})

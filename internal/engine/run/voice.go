@@ -9,7 +9,7 @@ type Voice struct {
 	Out     *Out
 	Lines   []Line // never moved once texts have come
 	Speaker int    // the line whose text is emitted as it comes; len(Lines): all have ended
-	Said    Join   // what is out
+	Emitted Join   // what is out
 	Natural bool   // short sentences are joined in one paragraph
 	// Begun is called before the first text of a line; nil: nobody asks.
 	Begun func(line int)
@@ -19,9 +19,9 @@ type Voice struct {
 
 // Line is one speaker's part in an answer.
 type Line struct {
-	Who     stream.Attribution
-	Pending []string // texts that wait for the speakers before
-	Spoke   bool     // some of its text is out
+	Attribution stream.Attribution
+	Pending     []string // texts that wait for the speakers before
+	Spoke       bool     // some of its text is out
 }
 
 // Text emits a piece of a line's text, or stores it until those before have ended.
@@ -34,23 +34,23 @@ func (v *Voice) Text(line int, text string) {
 		l.Pending = append(l.Pending, text)
 		return
 	}
-	v.speak(line, text)
+	v.speakText(line, text)
 }
 
-// speak emits a text. Before the first one of a line comes what joins it to the text so far;
+// speakText emits a text. Before the first one of a line comes what joins it to the text so far;
 // that belongs to no speaker.
-func (v *Voice) speak(line int, text string) {
+func (v *Voice) speakText(line int, text string) {
 	l := &v.Lines[line]
 	if !l.Spoke {
 		l.Spoke = true
 		if v.Begun != nil {
 			v.Begun(line)
 		}
-		v.Say(v.Said.Between(text, v.Natural))
+		v.EmitPlain(v.Emitted.Between(text, v.Natural))
 	}
-	v.Said.Add(text)
-	if v.delta.Attribution != l.Who { // cheaper than to write it for each piece
-		v.delta.Attribution = l.Who
+	v.Emitted.Add(text)
+	if v.delta.Attribution != l.Attribution { // cheaper than to write it for each piece
+		v.delta.Attribution = l.Attribution
 	}
 	v.delta.Text = text
 	_ = v.Out.Emit(&v.delta)
@@ -63,7 +63,7 @@ func (v *Voice) Reset(line int, ev *stream.Reset) {
 		l.Pending = Cut(l.Pending, ev.Back)
 		return
 	}
-	v.Said.Cut(ev.Runes)
+	v.Emitted.Cut(ev.Runes)
 	_ = v.Out.Emit(ev)
 }
 
@@ -80,10 +80,10 @@ func Cut(pieces []string, back int) []string {
 	return pieces
 }
 
-// Say emits a text that is not a speaker's own.
-func (v *Voice) Say(text string) {
+// EmitPlain emits a text that is not a speaker's own.
+func (v *Voice) EmitPlain(text string) {
 	if text != "" {
-		v.Said.Add(text)
+		v.Emitted.Add(text)
 		_ = v.Out.Emit(&stream.Delta{Text: text})
 	}
 }
@@ -92,7 +92,7 @@ func (v *Voice) Say(text string) {
 // lines up to that one. It is called after each end of a line.
 func (v *Voice) Advance(ended func(line int) bool) {
 	for v.Speaker < len(v.Lines) {
-		v.release(v.Speaker)
+		v.releaseLine(v.Speaker)
 		if !ended(v.Speaker) {
 			return
 		}
@@ -100,21 +100,21 @@ func (v *Voice) Advance(ended func(line int) bool) {
 	}
 }
 
-// Rest emits what was stored of all lines that have ended, though lines before them have not:
+// FlushEnded emits what was stored of all lines that have ended, though lines before them have not:
 // those wait for a person.
-func (v *Voice) Rest(ended func(line int) bool) {
+func (v *Voice) FlushEnded(ended func(line int) bool) {
 	for line := range v.Lines {
 		if ended(line) {
-			v.release(line)
+			v.releaseLine(line)
 		}
 	}
 }
 
-// release emits what was stored of one line.
-func (v *Voice) release(line int) {
+// releaseLine emits what was stored of one line.
+func (v *Voice) releaseLine(line int) {
 	pending := v.Lines[line].Pending
 	v.Lines[line].Pending = nil
 	for _, text := range pending {
-		v.speak(line, text)
+		v.speakText(line, text)
 	}
 }

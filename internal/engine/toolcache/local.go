@@ -21,15 +21,15 @@ type local struct {
 	counters map[string]int64 // one for each server: they do not expire
 }
 
-// kept is a value in this process.
-type kept struct {
+// localValue is a value in this process.
+type localValue struct {
 	key     string
 	data    []byte
 	expires time.Time
 }
 
-// size counts 200 bytes for the map, the list and the headers.
-func (k *kept) size() int { return len(k.key) + len(k.data) + 200 }
+// sizeInBytes counts 200 bytes for the map, the list and the headers.
+func (k *localValue) sizeInBytes() int { return len(k.key) + len(k.data) + 200 }
 
 // newLocal returns an empty cache of this process.
 func newLocal() *local {
@@ -44,9 +44,9 @@ func (l *local) Value(_ context.Context, key string) (store.Value, error) {
 	if e == nil {
 		return store.Value{}, store.ErrNotFound
 	}
-	k := e.Value.(*kept)
+	k := e.Value.(*localValue)
 	if !time.Now().Before(k.expires) {
-		l.remove(e)
+		l.removeElement(e)
 		return store.Value{}, store.ErrNotFound
 	}
 	return store.Value{Data: k.data, Version: 1}, nil
@@ -57,22 +57,22 @@ func (l *local) PutValue(_ context.Context, key string, v store.Value, ttl time.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e := l.values[key]; e != nil {
-		l.remove(e)
+		l.removeElement(e)
 	}
-	k := &kept{key, v.Data, time.Now().Add(ttl)}
+	k := &localValue{key, v.Data, time.Now().Add(ttl)}
 	l.values[key] = l.order.PushBack(k)
-	l.bytes += k.size()
+	l.bytes += k.sizeInBytes()
 	for l.bytes > maxLocal {
-		l.remove(l.order.Front())
+		l.removeElement(l.order.Front())
 	}
 	return store.Value{Data: v.Data, Version: 1}, nil
 }
 
-// remove needs mu.
-func (l *local) remove(e *list.Element) {
-	k := l.order.Remove(e).(*kept)
+// removeElement needs mu.
+func (l *local) removeElement(e *list.Element) {
+	k := l.order.Remove(e).(*localValue)
 	delete(l.values, k.key)
-	l.bytes -= k.size()
+	l.bytes -= k.sizeInBytes()
 }
 
 // AddCounter counts.

@@ -48,9 +48,9 @@ type Source interface {
 	Tools(ctx context.Context) *tool.Set
 	// Call runs one tool.
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
-	// Known returns the tool that a model knows by name; nil: there is none. It waits for
+	// KnownTool returns the tool that a model knows by name; nil: there is none. It waits for
 	// nothing.
-	Known(name string) *tool.Info
+	KnownTool(name string) *tool.Info
 }
 
 // Keeper keeps results as values, and a counter of generations for each server; see
@@ -97,38 +97,38 @@ func (c *Cache) Around(s Source) *Tools { return &Tools{s, c} }
 // Call returns what a tool that changes nothing said a moment ago, marked as Cached, or
 // else runs the tool. A keeper that is unavailable costs no call its result.
 func (t *Tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	known := t.Known(call.Name)
+	known := t.KnownTool(call.Name)
 	if known == nil || len(known.Policy.Cache) == 0 {
 		return t.Source.Call(ctx, call)
 	}
 	if !known.Annotations.ReadOnly {
-		return t.change(ctx, known.Server, call)
+		return t.runChanging(ctx, known.Server, call)
 	}
 	ttl := known.Policy.Cache[known.Name]
 	e, may := entryOf(ctx, known, call)
 	if ttl == 0 || !may {
 		return t.Source.Call(ctx, call)
 	}
-	return t.read(ctx, e, ttl, call)
+	return t.readOrRun(ctx, e, ttl, call)
 }
 
-// change runs a tool that may change something.
-func (t *Tools) change(ctx context.Context, server string, call tool.Call) (tool.Result, error) {
+// runChanging runs a tool that may change something.
+func (t *Tools) runChanging(ctx context.Context, server string, call tool.Call) (tool.Result, error) {
 	kept := context.WithoutCancel(ctx) // the keeper has a time limit of its own
-	t.cache.raise(kept, server)
-	defer t.cache.raise(kept, server)
+	t.cache.raiseGeneration(kept, server)
+	defer t.cache.raiseGeneration(kept, server)
 	return t.Source.Call(ctx, call)
 }
 
-// read returns what was kept of a call, or runs the tool and keeps what it says.
-func (t *Tools) read(ctx context.Context, e entry, ttl time.Duration, call tool.Call) (tool.Result, error) {
+// readOrRun returns what was kept of a call, or runs the tool and keeps what it says.
+func (t *Tools) readOrRun(ctx context.Context, e entry, ttl time.Duration, call tool.Call) (tool.Result, error) {
 	c := t.cache
-	generation, err := c.generation(ctx, e.server)
+	generation, err := c.currentGeneration(ctx, e.server)
 	if err != nil {
 		c.lookups.Inc(e.server, failed)
 		return t.Source.Call(ctx, call)
 	}
-	key := e.key(generation)
+	key := e.cacheKey(generation)
 	v, err := c.keeper.Value(ctx, key)
 	if err == nil {
 		c.lookups.Inc(e.server, hit)
@@ -150,23 +150,23 @@ func (t *Tools) read(ctx context.Context, e entry, ttl time.Duration, call tool.
 
 func isKept(r *tool.Result) bool { return !r.IsError && len(r.Text) <= maxResult }
 
-// generation returns a server's generation, which is never 0.
-func (c *Cache) generation(ctx context.Context, server string) (int64, error) {
+// currentGeneration returns a server's generation, which is never 0.
+func (c *Cache) currentGeneration(ctx context.Context, server string) (int64, error) {
 	c.mu.Lock()
 	unsettled := c.unsettled[server]
 	c.mu.Unlock()
 	if unsettled {
-		return c.raise(ctx, server)
+		return c.raiseGeneration(ctx, server)
 	}
 	n, err := c.keeper.Counter(ctx, store.GenerationKey(server))
 	if err != nil || n != 0 {
 		return n, err
 	}
-	return c.raise(ctx, server)
+	return c.raiseGeneration(ctx, server)
 }
 
-// raise begins a new generation of a server.
-func (c *Cache) raise(ctx context.Context, server string) (int64, error) {
+// raiseGeneration begins a new generation of a server.
+func (c *Cache) raiseGeneration(ctx context.Context, server string) (int64, error) {
 	n, err := c.keeper.AddCounter(ctx, store.GenerationKey(server), 1+rand.Int64N(maxRaise), generationLives)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,9 +181,9 @@ func (c *Cache) raise(ctx context.Context, server string) (int64, error) {
 // entry names what is kept of a call, whichever generation it is of.
 type entry struct{ tenant, user, server, tool, arguments string }
 
-// key is where a result is kept. It has everything that a result may depend on;
+// cacheKey is where a result is kept. It has everything that a result may depend on;
 // the generation grows when a server's results may have changed.
-func (e entry) key(generation int64) string {
+func (e entry) cacheKey(generation int64) string {
 	return store.CacheKey(e.tenant, e.user, e.server, e.tool, e.arguments, generation)
 }
 

@@ -31,7 +31,7 @@ type shelf struct {
 
 func (s *shelf) Tools(context.Context) *tool.Set { return &tool.Set{} }
 
-func (s *shelf) Known(name string) *tool.Info {
+func (s *shelf) KnownTool(name string) *tool.Info {
 	if name == "none" {
 		return nil
 	}
@@ -268,7 +268,7 @@ func TestProcessKeepsNoMoreThanItsBound(t *testing.T) {
 	}
 	sum := 0
 	for e := l.order.Front(); e != nil; e = e.Next() {
-		sum += e.Value.(*kept).size()
+		sum += e.Value.(*localValue).sizeInBytes()
 	}
 	if l.bytes > maxLocal || l.bytes < maxLocal-2*maxResult || sum != l.bytes || l.order.Len() != len(l.values) {
 		t.Errorf("%d bytes, counted %d, in %d and %d entries", sum, l.bytes, l.order.Len(), len(l.values))

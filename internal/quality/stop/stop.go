@@ -81,8 +81,8 @@ func (t *turn) ended(req *chat.Request, result stream.Result) stream.Result {
 // CallID implements run.Owner: the owner of a call was set further inside.
 func (t *turn) CallID(own string, _ bool) string { return own }
 
-// Say implements run.Owner.
-func (t *turn) Say(piece *stream.Delta) error {
+// EmitText implements run.Owner.
+func (t *turn) EmitText(piece *stream.Delta) error {
 	if t.found {
 		return t.sink.Err
 	}

@@ -167,8 +167,8 @@ func (t *turn) say(who stream.Attribution, text string) {
 // CallID implements run.Owner: the owner of a call was set further inside.
 func (t *turn) CallID(own string, _ bool) string { return own }
 
-// Say implements run.Owner.
-func (t *turn) Say(ev *stream.Delta) error {
+// EmitText implements run.Owner.
+func (t *turn) EmitText(ev *stream.Delta) error {
 	if n := len(t.held); n == 0 || t.held[n-1].who != ev.Attribution {
 		t.held = append(t.held, stretch{who: ev.Attribution})
 	}

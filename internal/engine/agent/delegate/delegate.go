@@ -101,7 +101,7 @@ func (d *Agents) Add(id string, cfg agent.Config) *agent.Agent {
 	short.Tools, short.MaxSteps = noTools{}, 1
 	d.short[id] = agent.New(short)
 	if callees := d.specs[id].Delegates; len(callees) > 0 {
-		cfg.Tools = &tools{own: cfg.Tools, all: d, caller: id, callees: callees}
+		cfg.Tools = &tools{ownTools: cfg.Tools, all: d, caller: id, callees: callees}
 	}
 	a := agent.New(cfg)
 	d.agents[id], d.tools[id] = a, cfg.Tools
@@ -135,7 +135,7 @@ func (d *Agents) Request(req *chat.Request) (*chat.Request, error) {
 	if own.Facts.Verdicts, err = chat.ReadVerdicts(was.Shared); err != nil {
 		return nil, fmt.Errorf("%w: %w", run.ErrPaused, err)
 	}
-	own.Facts.Sessions = d.sessions(was.Begun)
+	own.Facts.Sessions = d.newSessions(was.Begun)
 	if ask := req.Facts.Ask; ask != nil {
 		own.Facts.Ask = func(p *chat.Paused) string {
 			waiting, err := run.ReadPaused(p.By, p.State)
@@ -150,10 +150,10 @@ func (d *Agents) Request(req *chat.Request) (*chat.Request, error) {
 	return &own, nil
 }
 
-// sessions returns what counts the sessions of a turn whose agents may call others; begun is
+// newSessions returns what counts the sessions of a turn whose agents may call others; begun is
 // how many it had begun before it was paused, so that a pause gives no new ones. It works on
 // nil, and returns nil.
-func (d *Agents) sessions(begun int64) *chat.Sessions {
+func (d *Agents) newSessions(begun int64) *chat.Sessions {
 	if d == nil {
 		return nil
 	}
@@ -182,11 +182,11 @@ func (d *Agents) Finish(ctx context.Context, req *chat.Request, waits bool) {
 //
 // last is a cache: a set of tools is made again only when the agent's own has changed.
 type tools struct {
-	own     agent.Tools
-	all     *Agents
-	caller  string
-	callees []string
-	last    atomic.Pointer[set]
+	ownTools agent.Tools
+	all      *Agents
+	caller   string
+	callees  []string
+	last     atomic.Pointer[set]
 }
 
 // set is a set of tools with the agents that may be called. Turns share it, as what is made
@@ -197,13 +197,13 @@ type set struct{ of, with *tool.Set }
 //
 // A tool of a server that has the name of a delegate is left out: the delegate wins.
 func (t *tools) Tools(ctx context.Context) *tool.Set {
-	of := t.own.Tools(ctx)
+	of := t.ownTools.Tools(ctx)
 	if s := t.last.Load(); s != nil && s.of == of {
 		return s.with
 	}
 	with := &tool.Set{Unavailable: of.Unavailable}
 	for _, s := range of.Specs {
-		if t.callee(s.Name) == "" {
+		if t.calleeOf(s.Name) == "" {
 			with.Specs = append(with.Specs, s)
 		}
 	}
@@ -231,8 +231,8 @@ func (t *tools) Spec(ctx context.Context, id, name string) *tool.Spec {
 	return nil
 }
 
-// callee returns the agent that a tool stands for; empty: none.
-func (t *tools) callee(name string) string {
+// calleeOf returns the agent that a tool stands for; empty: none.
+func (t *tools) calleeOf(name string) string {
 	if id, ok := strings.CutPrefix(name, t.all.cfg.Prefix); ok && slices.Contains(t.callees, id) {
 		return id
 	}
@@ -244,10 +244,10 @@ var errOutside = errors.New("an agent is called outside of a turn")
 
 // Call implements agent.Tools, for the agent's own tools.
 func (t *tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if t.callee(call.Name) != "" {
+	if t.calleeOf(call.Name) != "" {
 		return tool.Result{}, errOutside
 	}
-	return t.own.Call(ctx, call)
+	return t.ownTools.Call(ctx, call)
 }
 
 // CallWithin implements agent.Callees.
@@ -256,11 +256,11 @@ func (t *tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 // very task) is refused, as it could never end. A session that continues after a pause does not
 // count again.
 func (t *tools) CallWithin(ctx context.Context, call tool.Call, inner *agent.Inner) (tool.Result, error) {
-	id := t.callee(call.Name)
+	id := t.calleeOf(call.Name)
 	if id == "" {
-		return t.own.Call(ctx, call)
+		return t.ownTools.Call(ctx, call)
 	}
-	asked, err := read(call)
+	asked, err := readTask(call)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -290,7 +290,7 @@ func (t *tools) CallWithin(ctx context.Context, call tool.Call, inner *agent.Inn
 		Type: fault.Timeout, Message: "The agent took too long and was stopped",
 	})
 	defer cancel()
-	summary, err := s.traced(ctx)
+	summary, err := s.runTraced(ctx)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -307,15 +307,15 @@ func notDone(name, why string) error {
 
 // task is what an agent is asked: the task as its request, and the context as data.
 type task struct {
-	input string
-	data  []chat.Quote
-	whole string // both, as the session's record has them
+	input    string
+	data     []chat.Quote
+	fullText string // both, as the session's record has them
 }
 
-// read reads the arguments of a call.
+// readTask reads the arguments of a call.
 //
 // The schema says the same bounds, but no model is obliged to keep to it.
-func read(call tool.Call) (asked task, err error) {
+func readTask(call tool.Call) (asked task, err error) {
 	var args struct {
 		Task    *string `json:"task"`
 		Context string  `json:"context"`
@@ -331,9 +331,9 @@ func read(call tool.Call) (asked task, err error) {
 	case len(args.Context) > maxContext:
 		return asked, notDone(call.Name, "context is longer than 16 KiB")
 	}
-	asked.input, asked.whole = *args.Task, *args.Task
+	asked.input, asked.fullText = *args.Task, *args.Task
 	if strings.TrimSpace(args.Context) != "" {
-		asked.whole += "\n\nContext:\n" + args.Context
+		asked.fullText += "\n\nContext:\n" + args.Context
 		asked.data = []chat.Quote{{About: "Facts and texts from the agent that gives the task", Text: args.Context, Limit: maxFacts}}
 	}
 	return asked, nil

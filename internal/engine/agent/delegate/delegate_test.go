@@ -123,7 +123,7 @@ func (f *folder) Begin(_ context.Context, session, agent, asked string, again bo
 	f.line += fmt.Sprintf(" %s begins %q %v %d;", agent, asked, again, len(session))
 }
 
-func (f *folder) Note(ev stream.Event) {
+func (f *folder) AddEvent(ev stream.Event) {
 	switch e := ev.(type) {
 	case *stream.Delta:
 		f.line += " says " + e.Text + ";"
@@ -169,7 +169,7 @@ func newOffice(answers map[string][]any) *office {
 func (o *office) turn(ctx context.Context, req *chat.Request, people bool, begun int64) *office {
 	o.events, o.paused = nil, nil
 	o.req = req
-	req.Facts = chat.Facts{Sessions: o.sessions(begun)}
+	req.Facts = chat.Facts{Sessions: o.newSessions(begun)}
 	if people {
 		req.Facts.Ask = func(p *chat.Paused) string { o.paused = p; return "" }
 	}
@@ -524,7 +524,7 @@ func TestNoDelegates(t *testing.T) {
 	t.Parallel()
 	none := New(Config{Agents: []Spec{{ID: "a"}}})
 	req := &chat.Request{Input: "x", Keeping: chat.Keeping{Task: "t"}}
-	if none != nil || none.sessions(3) != nil || begunBy(req) != 0 {
+	if none != nil || none.newSessions(3) != nil || begunBy(req) != 0 {
 		t.Errorf("%+v", none)
 	}
 	none.Finish(t.Context(), req, false)
@@ -536,7 +536,7 @@ func TestNoDelegates(t *testing.T) {
 	bare.Add("b", agent.Config{Model: &actor{answers: []any{"B"}}, Tools: noTools{}})
 	boss := bare.Add("a", agent.Config{Model: &actor{answers: []any{to("b", "x"), "A"}}, Tools: noTools{}})
 	sink := new(office)
-	req.Facts.Sessions = bare.sessions(0)
+	req.Facts.Sessions = bare.newSessions(0)
 	if _, err := boss.Run(t.Context(), req, sink); err != nil || !slices.Contains(sink.lines(), "b says B") {
 		t.Errorf("%v: %q", err, sink.lines())
 	}

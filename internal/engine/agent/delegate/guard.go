@@ -20,12 +20,12 @@ const SavedCalls = "call:"
 
 // guard is the chat.Guard of a session in a turn that is saved.
 type guard struct {
-	saver chat.Saver
-	part  string
-	known map[string]savedCall // what a process before has made
+	saver    chat.Saver
+	part     string
+	previous map[string]savedCall // what a process before has made
 
-	mu   sync.Mutex     // guards the field below
-	made map[string]int // how many equal calls there were
+	mu         sync.Mutex     // guards the field below
+	callCounts map[string]int // how many equal calls there were
 }
 
 // savedCall is a call, or what it came to.
@@ -39,21 +39,21 @@ type savedCall struct {
 // newGuard returns the guard of the session that a call has begun. before are its parts that were
 // saved.
 func newGuard(saver chat.Saver, call string, before [][]byte) *guard {
-	g := &guard{saver: saver, part: SavedCalls + call, known: map[string]savedCall{}, made: map[string]int{}}
+	g := &guard{saver: saver, part: SavedCalls + call, previous: map[string]savedCall{}, callCounts: map[string]int{}}
 	for _, text := range before {
 		var c savedCall
 		if json.Unmarshal(text, &c) != nil || c.Key == "" {
 			continue
 		}
-		if g.known[c.Key] = c; c.Void {
-			delete(g.known, c.Key)
+		if g.previous[c.Key] = c; c.Void {
+			delete(g.previous, c.Key)
 		}
 	}
 	return g
 }
 
-// key names a call: equal calls of a session are counted.
-func (g *guard) key(call tool.Call) string {
+// callKey names a call: equal calls of a session are counted.
+func (g *guard) callKey(call tool.Call) string {
 	args := call.Arguments.Clone()
 	if args.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
 		args = call.Arguments
@@ -61,8 +61,8 @@ func (g *guard) key(call tool.Call) string {
 	same := call.Name + " " + string(args)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.made[same]++
-	return strconv.Itoa(g.made[same]) + " " + same
+	g.callCounts[same]++
+	return strconv.Itoa(g.callCounts[same]) + " " + same
 }
 
 // Call implements chat.Guard.
@@ -70,11 +70,11 @@ func (g *guard) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run f
 	if spec == nil || spec.Annotations.Repeatable() {
 		return run(ctx, call)
 	}
-	c := savedCall{Key: g.key(call)}
-	if before, ok := g.known[c.Key]; ok {
-		return before.again(call)
+	c := savedCall{Key: g.callKey(call)}
+	if before, ok := g.previous[c.Key]; ok {
+		return before.repeatResult(call)
 	}
-	g.save(c)
+	g.saveCall(c)
 	if err := g.saver.Confirm(); err != nil {
 		return tool.Result{}, notExecuted(err)
 	}
@@ -83,10 +83,10 @@ func (g *guard) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run f
 	if err == nil {
 		kept := result
 		c.Result = &kept
-		g.save(c)
+		g.saveCall(c)
 	} else if f := fault.From(err); f.NoEffect {
 		c.Void = true
-		g.save(c)
+		g.saveCall(c)
 	}
 	return result, err
 }
@@ -101,8 +101,8 @@ func notExecuted(err error) error {
 		Message: "A call was not executed: " + why, Hint: "Not executed: " + why + ". Call it again later, or tell the user."}
 }
 
-// again is what a call comes to that was made before.
-func (c *savedCall) again(call tool.Call) (tool.Result, error) {
+// repeatResult is what a call comes to that was made before.
+func (c *savedCall) repeatResult(call tool.Call) (tool.Result, error) {
 	if c.Result == nil {
 		const why = "The gateway stopped while this call was under way"
 		return tool.Result{}, &fault.Error{Type: fault.ToolFailed, Unknown: true, Message: why + ": whether it took effect is not known", Hint: why}
@@ -112,8 +112,8 @@ func (c *savedCall) again(call tool.Call) (tool.Result, error) {
 	return result, nil
 }
 
-// save saves a call.
-func (g *guard) save(c savedCall) {
+// saveCall saves a call.
+func (g *guard) saveCall(c savedCall) {
 	if text, err := json.Marshal(c); err == nil { // plain values: it does not fail
 		g.saver.Save(g.part, text)
 	}

@@ -21,8 +21,8 @@ type Records interface {
 type Record interface {
 	// Begin says that a session of an agent begins, or continues; asked is its task.
 	Begin(ctx context.Context, session, agent, asked string, again bool)
-	// Note gets an event of the agent's own; its text as a Delta.
-	Note(ev stream.Event)
+	// AddEvent gets an event of the agent's own; its text as a Delta.
+	AddEvent(ev stream.Event)
 	// Seal says that a step has ended; asked is what waits in it, nil: nothing. of gives
 	// calls the ids of their events.
 	Seal(asked *chat.Question, of run.Owner)
@@ -36,6 +36,6 @@ type unrecorded struct{}
 func (unrecorded) Record(string) Record                                { return unrecorded{} }
 func (unrecorded) Finish(context.Context, string)                      {}
 func (unrecorded) Begin(_ context.Context, _, _, _ string, _ bool)     {}
-func (unrecorded) Note(stream.Event)                                   {}
+func (unrecorded) AddEvent(stream.Event)                               {}
 func (unrecorded) Seal(*chat.Question, run.Owner)                      {}
 func (unrecorded) End(_ context.Context, _ string, _, _ bool, _ int64) {}

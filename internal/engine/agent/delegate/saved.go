@@ -51,10 +51,10 @@ func Readable(p *run.Paused) error {
 	return err
 }
 
-// resume makes s the session that was saved.
+// resumeSession makes s the session that was saved.
 //
 // Decisions come with the ids that clients know; the agent gets its own back.
-func (s *session) resume(how *agent.Continued) error {
+func (s *session) resumeSession(how *agent.Continued) error {
 	was, within, err := readSaved(how.State)
 	if err != nil {
 		return err
@@ -62,13 +62,13 @@ func (s *session) resume(how *agent.Continued) error {
 	if was.Agent != s.id {
 		return fmt.Errorf("%w: a session in it is another agent's", run.ErrPaused)
 	}
-	s.session, s.spent, s.ids.Known = was.Session, was.Spent, was.IDs
+	s.session, s.spent, s.ids.ByKey = was.Session, was.Spent, was.IDs
 	own := map[string]string{}
 	for of, id := range was.IDs {
 		own[id] = of
 	}
 	if was.Text != "" {
-		s.said.Pieces, s.Size = []string{was.Text}, len(was.Text)
+		s.answer.Pieces, s.Size = []string{was.Text}, len(was.Text)
 	}
 	s.req.Resumed = &chat.Resumed{By: chat.PausedAgent, State: within.Encode(), Usage: was.Spent}
 	for _, d := range how.Decisions {
@@ -78,11 +78,11 @@ func (s *session) resume(how *agent.Continued) error {
 	return nil
 }
 
-// suspend returns the *agent.Suspended of a session whose agent waits. Questions of those
+// suspendSession returns the *agent.Suspended of a session whose agent waits. Questions of those
 // further within have their ids already.
 //
 // The agent is within it, and within that the sessions that wait in its calls.
-func (s *session) suspend(q *chat.Question, state agent.State) error {
+func (s *session) suspendSession(q *chat.Question, state agent.State) error {
 	for i := range q.Calls {
 		if c := &q.Calls[i]; c.AgentID == "" {
 			c.ID, c.AgentID = s.CallID(c.ID, false), s.id
@@ -93,7 +93,7 @@ func (s *session) suspend(q *chat.Question, state agent.State) error {
 		return err
 	}
 	p, err := run.Pause(run.KindSession, saved{
-		Agent: s.id, Session: s.session, Text: s.said.Text(), IDs: s.ids.Known, Spent: state.Usage,
+		Agent: s.id, Session: s.session, Text: s.answer.Text(), IDs: s.ids.ByKey, Spent: state.Usage,
 	}, within)
 	if err != nil {
 		return err

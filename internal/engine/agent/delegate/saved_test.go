@@ -40,14 +40,14 @@ func TestSavedSessionThatCannotGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &session{id: "a", req: new(chat.Request)}
-		err = s.resume(&agent.Continued{State: p, Decisions: []chat.Decision{{CallID: "shown", Action: chat.Approve}, {CallID: "within", Action: chat.Reject}}})
+		err = s.resumeSession(&agent.Continued{State: p, Decisions: []chat.Decision{{CallID: "shown", Action: chat.Approve}, {CallID: "within", Action: chat.Reject}}})
 		if errors.Is(err, run.ErrPaused) != tt.bad || err != nil && !tt.bad {
 			t.Errorf("%s: %v", name, err)
 		}
 		if tt.bad {
 			continue
 		}
-		if d := s.req.Resumed.Decisions; len(d) != 2 || d[0].CallID != "own" || d[1].CallID != "within" || s.CallID("own", false) != "shown" || s.said.Text() != "so far" || s.session != good.Session {
+		if d := s.req.Resumed.Decisions; len(d) != 2 || d[0].CallID != "own" || d[1].CallID != "within" || s.CallID("own", false) != "shown" || s.answer.Text() != "so far" || s.session != good.Session {
 			t.Errorf("%s: %+v, %+v", name, d, s)
 		}
 	}

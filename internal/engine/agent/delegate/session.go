@@ -32,11 +32,11 @@ type session struct {
 	inner   *agent.Inner
 	req     *chat.Request
 
-	asked  string      // the task and its context, as the record has them
-	said   stream.Fold // the answer so far
-	ids    run.IDs     // of calls, by the agent's own
-	spent  chat.Usage  // before it continued; zero: it has just begun
-	record Record
+	taskText string      // the task and its context, as the record has them
+	answer   stream.Fold // the answer so far
+	ids      run.IDs     // of calls, by the agent's own
+	spent    chat.Usage  // before it continued; zero: it has just begun
+	record   Record
 }
 
 // newSession returns the session of a call; one that was suspended continues. callers wait for
@@ -44,7 +44,7 @@ type session struct {
 func (d *Agents) newSession(id string, asked task, callers []string, inner *agent.Inner) (*session, error) {
 	of := inner.Request
 	s := &session{
-		all: d, id: id, inner: inner, session: newSessionID(), asked: asked.whole, record: d.cfg.Records.Record(of.Task),
+		all: d, id: id, inner: inner, session: newSessionID(), taskText: asked.fullText, record: d.cfg.Records.Record(of.Task),
 		req: &chat.Request{
 			Input: asked.input, Additions: chat.Additions{Data: asked.data}, UserID: of.UserID, Principal: of.Principal, Location: of.Location, Tools: of.Tools, Hops: of.Hops,
 			Keeping: chat.Keeping{Task: of.Task}, Facts: of.Facts,
@@ -57,24 +57,24 @@ func (d *Agents) newSession(id string, asked task, callers []string, inner *agen
 	}
 	s.req.Facts.Retracts = false // its text is shown as inner, of which nothing can be taken back
 	if inner.Continued != nil {
-		if err := s.resume(inner.Continued); err != nil {
+		if err := s.resumeSession(inner.Continued); err != nil {
 			return nil, err
 		}
 	}
-	s.Owner, s.Max, s.Who = s, maxText, stream.Attribution{AgentID: id, SessionID: s.session}
+	s.Owner, s.Max, s.Attribution = s, maxText, stream.Attribution{AgentID: id, SessionID: s.session}
 	return s, nil
 }
 
-// run carries the session out and emits its begin and its end. Its error may be an
+// runSession carries the session out and emits its begin and its end. Its error may be an
 // *agent.Suspended.
 //
 // A session that waits ends as completed with success: its part of this stream has ended
 // well. It begins again with the same id.
-func (s *session) run(ctx context.Context) (summary string, err error) {
+func (s *session) runSession(ctx context.Context) (summary string, err error) {
 	began := time.Now()
-	s.emit(&stream.AgentRun{Status: stream.AgentStarted})
-	s.record.Begin(ctx, s.session, s.id, s.asked, s.req.Resumed != nil)
-	summary, usage, err := s.work(ctx)
+	s.emitSessionEvent(&stream.AgentRun{Status: stream.AgentStarted})
+	s.record.Begin(ctx, s.session, s.id, s.taskText, s.req.Resumed != nil)
+	summary, usage, err := s.runAgent(ctx)
 	s.inner.Spend(usage)
 	elapsed := time.Since(began).Milliseconds()
 	_, waits := errors.AsType[*agent.Suspended](err)
@@ -89,23 +89,23 @@ func (s *session) run(ctx context.Context) (summary string, err error) {
 		if f.Type == fault.Cancelled || errors.Is(f, fault.ErrClientGone) {
 			ev.Status = stream.AgentStopped
 		}
-		err = s.failed(f)
+		err = s.callFailure(f)
 	}
 	s.record.End(ctx, summary, ok, waits, elapsed)
-	s.emit(ev)
+	s.emitSessionEvent(ev)
 	return summary, err
 }
 
-// work runs the agent until it has answered or waits for a person. It returns what models used
+// runAgent runs the agent until it has answered or waits for a person. It returns what models used
 // here, also with an error. A panic is the session's failure alone, so that its end is
 // reported.
 //
 // Where nobody can be asked, calls that would wait are refused and the agent continues.
-func (s *session) work(ctx context.Context) (summary string, usage chat.Usage, err error) {
+func (s *session) runAgent(ctx context.Context) (summary string, usage chat.Usage, err error) {
 	defer run.Recover(&err)
 	a := s.all.agents[s.id]
 	state, err := a.Begin(ctx, s.req, s)
-	for err == nil && !state.Over() {
+	for err == nil && !state.IsOver() {
 		var asked *chat.Question
 		if asked, err = a.Waits(ctx, state); err != nil {
 			break
@@ -115,7 +115,7 @@ func (s *session) work(ctx context.Context) (summary string, usage chat.Usage, e
 		case asked == nil:
 			state, err = a.Step(ctx, state, s)
 		case s.req.Facts.Ask != nil:
-			err = s.suspend(asked, state)
+			err = s.suspendSession(asked, state)
 		default:
 			state.RefuseAll(chat.NobodyToAsk)
 		}
@@ -126,18 +126,18 @@ func (s *session) work(ctx context.Context) (summary string, usage chat.Usage, e
 	usage = state.Usage.Since(s.spent)
 	if err == nil {
 		var more chat.Usage
-		summary, more, err = s.summary(ctx)
+		summary, more, err = s.makeSummary(ctx)
 		usage.Add(more)
 	}
 	return summary, usage, err
 }
 
-// failed returns how the call fails because of f. Bugs and shortages of the gateway's own
+// callFailure returns how the call fails because of f. Bugs and shortages of the gateway's own
 // end the turn, as they do elsewhere.
 //
 // A model reads the hint. It says that effects are unknown, since the agent may have called
 // tools before it failed.
-func (s *session) failed(f *fault.Error) error {
+func (s *session) callFailure(f *fault.Error) error {
 	if f.Type == fault.Internal || f.Type == fault.Overloaded {
 		return f
 	}
@@ -146,19 +146,19 @@ func (s *session) failed(f *fault.Error) error {
 		Hint:    "The agent could not do the task: " + f.Message + ". What it has done before that is not known."}
 }
 
-// emit emits an event of the session itself.
-func (s *session) emit(ev *stream.AgentRun) {
+// emitSessionEvent emits an event of the session itself.
+func (s *session) emitSessionEvent(ev *stream.AgentRun) {
 	ev.AgentID, ev.Role, ev.Attempt, ev.SessionID, ev.CallID = s.id, stream.RoleDelegate, 1, s.session, s.inner.CallID
 	s.inner.Emit(ev)
 }
 
-// summary returns what the caller is given: the answer, or what the agent makes of one
+// makeSummary returns what the caller is given: the answer, or what the agent makes of one
 // that is too long.
 //
 // A summary that does not come, or is too long itself, is replaced by the beginning of the
 // answer with a note. Only the end of ctx is an error then.
-func (s *session) summary(ctx context.Context) (string, chat.Usage, error) {
-	answer := strings.TrimSpace(s.said.Text())
+func (s *session) makeSummary(ctx context.Context) (string, chat.Usage, error) {
+	answer := strings.TrimSpace(s.answer.Text())
 	if answer == "" {
 		return "", chat.Usage{}, &fault.Error{Type: fault.ModelError, Message: "It has given no answer"}
 	}
@@ -200,18 +200,18 @@ func (o *spoken) Emit(ev stream.Event) error {
 // Flush implements stream.Sink: nothing waits.
 func (*spoken) Flush() error { return nil }
 
-// Say implements run.Owner. The agent's text is emitted as inner text.
-func (s *session) Say(piece *stream.Delta) error {
-	s.said.Add(piece)
-	s.record.Note(piece)
-	s.inner.Emit(&stream.InnerDelta{Attribution: s.Who, Delta: piece.Text})
+// EmitText implements run.Owner. The agent's text is emitted as inner text.
+func (s *session) EmitText(piece *stream.Delta) error {
+	s.answer.Add(piece)
+	s.record.AddEvent(piece)
+	s.inner.Emit(&stream.InnerDelta{Attribution: s.Attribution, Delta: piece.Text})
 	return nil
 }
 
 // Pass implements run.Owner.
 func (s *session) Pass(ev stream.Event, inner bool) error {
 	if !inner {
-		s.record.Note(ev)
+		s.record.AddEvent(ev)
 	}
 	s.inner.Emit(ev)
 	return nil
@@ -224,7 +224,7 @@ func (*session) Flush() error { return nil }
 // that opened a session there.
 func (s *session) CallID(own string, inner bool) string {
 	if inner {
-		return cmp.Or(s.ids.Known[own], own)
+		return cmp.Or(s.ids.ByKey[own], own)
 	}
 	return s.ids.Of(own, func(n int) string { return run.CallID("d"+s.session[:8]+"_", "", strconv.Itoa(n)) })
 }

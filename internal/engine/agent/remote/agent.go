@@ -133,7 +133,7 @@ func (a *Agent) keepCard() {
 
 // readCard reads the card once, and returns when it is to be read again.
 func (a *Agent) readCard() time.Duration {
-	c, err := a.fetch(a.ctx)
+	c, err := a.fetchCard(a.ctx)
 	a.mu.Lock()
 	before := a.card
 	first := !a.reported && a.failures == 0
@@ -170,29 +170,29 @@ func (a *Agent) readCard() time.Duration {
 	return wait
 }
 
-// known returns the card; nil: there is none.
-func (a *Agent) known() *card {
+// currentCard returns the card; nil: there is none.
+func (a *Agent) currentCard() *card {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.card
 }
 
-// service names the agent in errors, and its breaker.
-func (a *Agent) service() string { return Service(a.cfg.ID) }
+// serviceName names the agent in errors, and its breaker.
+func (a *Agent) serviceName() string { return Service(a.cfg.ID) }
 
 // Service returns the name of an agent's breaker.
 func Service(id string) string { return "a2a:" + id }
 
-// unavailable is the failure of an agent that did not get the message.
-func (a *Agent) unavailable(cause error) *fault.Error {
-	f := &fault.Error{Type: fault.AgentUnavailable, Message: "The agent is unavailable", Service: a.service(), Err: cause}
+// unavailableFault is the failure of an agent that did not get the message.
+func (a *Agent) unavailableFault(cause error) *fault.Error {
+	f := &fault.Error{Type: fault.AgentUnavailable, Message: "The agent is unavailable", Service: a.serviceName(), Err: cause}
 	if open, ok := errors.AsType[*breaker.OpenError](cause); ok {
 		f.RetryAfter = open.RetryAfter
 	}
 	return f
 }
 
-// lost is the failure of an agent that may have got the message. It is not sent again.
-func (a *Agent) lost(message string, cause error) *fault.Error {
-	return &fault.Error{Type: fault.AgentUnavailable, Message: message, Service: a.service(), Unknown: true, Err: cause}
+// lostFailure is the failure of an agent that may have got the message. It is not sent again.
+func (a *Agent) lostFailure(message string, cause error) *fault.Error {
+	return &fault.Error{Type: fault.AgentUnavailable, Message: message, Service: a.serviceName(), Unknown: true, Err: cause}
 }

@@ -25,21 +25,21 @@ type answer struct {
 
 // artifact is one text of an answer.
 type artifact struct {
-	shown []byte
+	shownText []byte
 	// at is how much of the text has come. It is less than what was shown where the agent
 	// begins again.
-	at    int
-	whole bool // its last piece has come
-	again bool // all of it was taken back, and what stands in front of it stays
+	at        int
+	complete  bool // its last piece has come
+	retracted bool // all of it was taken back, and what stands in front of it stays
 	// restarted says that the agent has begun the text again: what follows need not be what was shown.
 	restarted bool
 }
 
-// resumed says that the stream is taken up.
-func (a *answer) resumed() { a.blind = true }
+// markResumed says that the stream is taken up.
+func (a *answer) markResumed() { a.blind = true }
 
-// of returns an artifact.
-func (a *answer) of(id sdk.ArtifactID) *artifact {
+// artifactOf returns an artifact.
+func (a *answer) artifactOf(id sdk.ArtifactID) *artifact {
 	t := a.artifacts[id]
 	if t == nil {
 		t = &artifact{}
@@ -48,38 +48,38 @@ func (a *answer) of(id sdk.ArtifactID) *artifact {
 	return t
 }
 
-// more returns what is new in the next piece of an artifact.
-func (t *artifact) more(piece string) string {
-	skip := min(max(len(t.shown)-t.at, 0), len(piece))
+// newInPiece returns what is new in the next piece of an artifact.
+func (t *artifact) newInPiece(piece string) string {
+	skip := min(max(len(t.shownText)-t.at, 0), len(piece))
 	t.at += len(piece)
 	return strings.ToValidUTF8(piece[skip:], "")
 }
 
-// all returns what is new in the whole text of an artifact. A text that does not continue where
+// newInText returns what is new in the whole text of an artifact. A text that does not continue where
 // the one before ended is a new one: what is shown cannot be taken back.
-func (t *artifact) all(text string) string {
+func (t *artifact) newInText(text string) string {
 	switch {
-	case strings.HasPrefix(text, string(t.shown)):
-		rest := text[len(t.shown):]
+	case strings.HasPrefix(text, string(t.shownText)):
+		rest := text[len(t.shownText):]
 		t.at = len(text)
 		return rest
-	case bytes.HasPrefix(t.shown, []byte(text)): // the task lags behind the stream
+	case bytes.HasPrefix(t.shownText, []byte(text)): // the task lags behind the stream
 		t.at = len(text)
 		return ""
 	}
-	t.shown, t.at = nil, len(text)
+	t.shownText, t.at = nil, len(text)
 	return text
 }
 
-// diverges says whether a text that begins behind at differs from what was shown.
-func (t *artifact) diverges(at int, text string) bool {
-	n := min(len(t.shown)-at, len(text))
-	return n > 0 && string(t.shown[at:at+n]) != text[:n]
+// differsFrom says whether a text that begins behind at differs from what was shown.
+func (t *artifact) differsFrom(at int, text string) bool {
+	n := min(len(t.shownText)-at, len(text))
+	return n > 0 && string(t.shownText[at:at+n]) != text[:n]
 }
 
-// agrees returns how many bytes at the begin of a text were shown.
-func (t *artifact) agrees(text string) (n int) {
-	for n < min(len(t.shown), len(text)) && t.shown[n] == text[n] {
+// commonLength returns how many bytes at the begin of a text were shown.
+func (t *artifact) commonLength(text string) (n int) {
+	for n < min(len(t.shownText), len(text)) && t.shownText[n] == text[n] {
 		n++
 	}
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
@@ -88,90 +88,90 @@ func (t *artifact) agrees(text string) (n int) {
 	return n
 }
 
-// retract takes back what was shown of an artifact behind at. It returns false if that cannot be
+// retractText takes back what was shown of an artifact behind at. It returns false if that cannot be
 // done: nobody knows the word for it, or something else was shown behind it.
-func (c *call) retract(t *artifact) bool {
-	gone := t.shown[t.at:]
-	if !c.retracts || t != c.answer.last || c.over || c.sinkErr != nil {
+func (c *call) retractText(t *artifact) bool {
+	gone := t.shownText[t.at:]
+	if !c.retracts || t != c.answer.last || c.isComplete || c.sinkErr != nil {
 		return false
 	}
 	if len(gone) > 0 {
 		c.sinkErr = c.sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: len(gone), Runes: utf8.RuneCount(gone)})
 	}
 	c.answer.size -= len(gone)
-	t.shown, t.again = t.shown[:t.at:t.at], t.at == 0
+	t.shownText, t.retracted = t.shownText[:t.at:t.at], t.at == 0
 	return true
 }
 
-// accept takes an event, and says whether the reply is over. What comes after the end, and of
+// acceptEvent takes an event, and says whether the reply is over. What comes after the end, and of
 // other tasks, nobody asked for.
-func (c *call) accept(ev sdk.Event) bool {
+func (c *call) acceptEvent(ev sdk.Event) bool {
 	switch e := ev.(type) {
 	case *sdk.Message:
-		c.say(nil, textOf(e.Parts))
-		c.finish(stream.Stop)
+		c.emitText(nil, textOf(e.Parts))
+		c.endReply(stream.Stop)
 	case *sdk.Task:
 		if e != nil && c.isOurs(e.ID) {
-			c.whole(e)
+			c.acceptTask(e)
 		}
 	case *sdk.TaskArtifactUpdateEvent:
 		if e != nil && e.Artifact != nil && c.isOurs(e.TaskID) && !c.answer.blind {
-			c.piece(e)
+			c.acceptPiece(e)
 		}
 	case *sdk.TaskStatusUpdateEvent:
 		if e != nil && c.isOurs(e.TaskID) {
-			c.state(&e.Status)
+			c.acceptState(&e.Status)
 		}
 	}
-	return c.over || c.sinkErr != nil
+	return c.isComplete || c.sinkErr != nil
 }
 
-// whole takes a task with all that it has so far.
-func (c *call) whole(task *sdk.Task) {
+// acceptTask takes a task with all that it has so far.
+func (c *call) acceptTask(task *sdk.Task) {
 	c.answer.blind = false
 	for _, a := range task.Artifacts {
 		if a != nil {
-			t := c.answer.of(a.ID)
+			t := c.answer.artifactOf(a.ID)
 			t.restarted = false
-			c.say(t, t.all(textOf(a.Parts)))
+			c.emitText(t, t.newInText(textOf(a.Parts)))
 		}
 	}
-	c.state(&task.Status)
+	c.acceptState(&task.Status)
 }
 
-// piece takes a piece of an artifact.
-func (c *call) piece(e *sdk.TaskArtifactUpdateEvent) {
-	t := c.answer.of(e.Artifact.ID)
-	if t.whole && e.Append {
+// acceptPiece takes a piece of an artifact.
+func (c *call) acceptPiece(e *sdk.TaskArtifactUpdateEvent) {
+	t := c.answer.artifactOf(e.Artifact.ID)
+	if t.complete && e.Append {
 		return // it is reported twice
 	}
 	text := textOf(e.Artifact.Parts)
 	if !e.Append {
-		c.replace(t, text)
+		c.replaceText(t, text)
 	} else {
-		if t.restarted && t.diverges(t.at, text) {
-			c.retract(t)
+		if t.restarted && t.differsFrom(t.at, text) {
+			c.retractText(t)
 		}
-		c.say(t, t.more(text))
+		c.emitText(t, t.newInPiece(text))
 	}
-	if t.whole = e.LastChunk; t.whole && t.restarted && t.at < len(t.shown) {
-		c.retract(t)
+	if t.complete = e.LastChunk; t.complete && t.restarted && t.at < len(t.shownText) {
+		c.retractText(t)
 	}
 }
 
-// replace takes the whole text of an artifact so far. One that is another than what was shown
+// replaceText takes the whole text of an artifact so far. One that is another than what was shown
 // begins again, if that can be shown.
-func (c *call) replace(t *artifact, text string) {
-	if t.diverges(0, text) {
+func (c *call) replaceText(t *artifact, text string) {
+	if t.differsFrom(0, text) {
 		at := t.at
-		if t.at = t.agrees(text); c.retract(t) {
-			c.say(t, t.more(text[t.at:]))
+		if t.at = t.commonLength(text); c.retractText(t) {
+			c.emitText(t, t.newInPiece(text[t.at:]))
 			return
 		}
 		t.at = at
 	}
 	t.restarted = c.retracts
-	c.say(t, t.all(text))
+	c.emitText(t, t.newInText(text))
 }
 
 // isOurs says whether an event is about the task of this message, which the first one
@@ -179,19 +179,19 @@ func (c *call) replace(t *artifact, text string) {
 func (c *call) isOurs(id sdk.TaskID) bool {
 	if c.task == "" && id != "" {
 		c.task = id
-		c.keep()
+		c.storeTask()
 	}
 	return id == c.task && id != ""
 }
 
-// state takes a state of the task. One that it waits in, or that is final, ends the reply.
-func (c *call) state(s *sdk.TaskStatus) {
-	if c.over || c.sinkErr != nil {
+// acceptState takes a state of the task. One that it waits in, or that is final, ends the reply.
+func (c *call) acceptState(s *sdk.TaskStatus) {
+	if c.isComplete || c.sinkErr != nil {
 		return
 	}
 	if c.answer.blind && s.State != sdk.TaskStateWorking && s.State != sdk.TaskStateSubmitted {
-		if task, err := c.get(); err == nil {
-			c.accept(task) // with the text that was missed
+		if task, err := c.getTask(); err == nil {
+			c.acceptEvent(task) // with the text that was missed
 			return
 		}
 	}
@@ -202,55 +202,55 @@ func (c *call) state(s *sdk.TaskStatus) {
 	switch s.State {
 	case sdk.TaskStateCompleted:
 		if c.answer.size == 0 {
-			c.say(nil, message)
+			c.emitText(nil, message)
 		}
-		c.finish(stream.Stop)
+		c.endReply(stream.Stop)
 	case sdk.TaskStateInputRequired:
-		c.ask(message)
+		c.askUser(message)
 	case sdk.TaskStateAuthRequired, sdk.TaskStateRejected:
-		c.fail(refusedMessage, errors.New("the task is "+string(s.State)), false)
+		c.failReply(refusedMessage, errors.New("the task is "+string(s.State)), false)
 	case sdk.TaskStateCanceled, sdk.TaskStateFailed:
-		c.fail(failedMessage, errors.New("the task is "+string(s.State)), false)
+		c.failReply(failedMessage, errors.New("the task is "+string(s.State)), false)
 	}
 }
 
-// ask ends the reply with a question, unless the answer ends with it already.
-func (c *call) ask(question string) {
-	if last := c.answer.last; last == nil || !bytes.HasSuffix(bytes.TrimSpace(last.shown), []byte(strings.TrimSpace(question))) {
-		c.say(&artifact{}, question)
+// askUser ends the reply with a question, unless the answer ends with it already.
+func (c *call) askUser(question string) {
+	if last := c.answer.last; last == nil || !bytes.HasSuffix(bytes.TrimSpace(last.shownText), []byte(strings.TrimSpace(question))) {
+		c.emitText(&artifact{}, question)
 	}
-	c.finish(stream.InputRequired)
+	c.endReply(stream.InputRequired)
 }
 
-func (c *call) finish(reason stream.FinishReason) {
-	if !c.over && c.sinkErr == nil {
-		c.over, c.reason = true, reason
+func (c *call) endReply(reason stream.FinishReason) {
+	if !c.isComplete && c.sinkErr == nil {
+		c.isComplete, c.reason = true, reason
 	}
 }
 
-// say emits a piece of text. t is the artifact that it belongs to; nil: none.
-func (c *call) say(t *artifact, text string) {
+// emitText emits a piece of text. t is the artifact that it belongs to; nil: none.
+func (c *call) emitText(t *artifact, text string) {
 	if t == nil {
 		t = &artifact{}
 	}
-	if text == "" || c.over || c.sinkErr != nil {
+	if text == "" || c.isComplete || c.sinkErr != nil {
 		return
 	}
 	a := &c.answer
 	if a.size+len(text) > maxReply {
-		c.fail(brokenMessage, errTooLarge, true)
+		c.failReply(brokenMessage, errTooLarge, true)
 		return
 	}
 	c.delta.Text = text
-	if a.last != nil && len(t.shown) == 0 && !t.again {
+	if a.last != nil && len(t.shownText) == 0 && !t.retracted {
 		c.delta.Text = "\n\n" + text
 	}
-	t.again = false
+	t.retracted = false
 	if a.last == nil {
 		c.delta.Text = strings.TrimLeft(text, "\n")
 	}
 	a.size, a.last = a.size+len(text), t
-	t.shown = append(t.shown, text...)
+	t.shownText = append(t.shownText, text...)
 	if c.delta.Text == "" {
 		return
 	}

@@ -83,8 +83,8 @@ type endpoint struct {
 	URL, ProtocolBinding, ProtocolVersion, Tenant string
 }
 
-// fetch reads the card.
-func (a *Agent) fetch(ctx context.Context) (*card, error) {
+// fetchCard reads the card.
+func (a *Agent) fetchCard(ctx context.Context) (*card, error) {
 	ctx, cancel := context.WithTimeout(ctx, cardTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.cfg.Card, nil)
@@ -96,9 +96,9 @@ func (a *Agent) fetch(ctx context.Context) (*card, error) {
 	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
 		near = isNear(c.Conn.RemoteAddr())
 	}}))
-	resp, err := a.client(a.cfg.Transport).Do(req)
+	resp, err := a.newClient(a.cfg.Transport).Do(req)
 	if err != nil {
-		return nil, plain(err)
+		return nil, withoutURL(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -106,25 +106,25 @@ func (a *Agent) fetch(ctx context.Context) (*card, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
 	if err != nil {
-		return nil, fmt.Errorf("the card could not be read: %w", plain(err))
+		return nil, fmt.Errorf("the card could not be read: %w", withoutURL(err))
 	}
 	if len(text) > maxCard {
 		return nil, errors.New("the card has more than 256 KiB")
 	}
-	return a.parse(text, near)
+	return a.parseCard(text, near)
 }
 
-// plain returns err without the URL, which may hold a secret.
-func plain(err error) error {
+// withoutURL returns err without the URL, which may hold a secret.
+func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
 	}
 	return err
 }
 
-// parse reads a card that is there; near says that it came from an address that is not
+// parseCard reads a card that is there; near says that it came from an address that is not
 // public. Its errors hold no text of the card.
-func (a *Agent) parse(text []byte, near bool) (*card, error) {
+func (a *Agent) parseCard(text []byte, near bool) (*card, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, errors.New("the card is not the JSON of a card")
@@ -132,15 +132,15 @@ func (a *Agent) parse(text []byte, near bool) (*card, error) {
 	if d.requiresExtension() {
 		return nil, errors.New("the card requires an extension, and none is supported")
 	}
-	c := &card{texts: d.texts(), streaming: d.Capabilities.Streaming && !a.cfg.NoStreaming}
-	for _, e := range d.endpoints() { // the order is the agent's wish
+	c := &card{texts: d.publicTexts(), streaming: d.Capabilities.Streaming && !a.cfg.NoStreaming}
+	for _, e := range d.listEndpoints() { // the order is the agent's wish
 		version := versionOf(e.ProtocolVersion)
 		if t := a.transportTo(e, version, near); t != nil {
 			c.transport, c.version, c.tenant = t, version, e.Tenant
 			return c, nil
 		}
 	}
-	return nil, a.unusable(&d)
+	return nil, a.whyUnusable(&d)
 }
 
 func (d *document) requiresExtension() bool {
@@ -154,28 +154,28 @@ func (d *document) requiresExtension() bool {
 
 // transportTo returns what speaks a version at an endpoint; nil: we do not, or must not.
 func (a *Agent) transportTo(e endpoint, version string, near bool) sdkclient.Transport {
-	if version != "1.0" && version != "0.3" || !a.trusts(e.URL) {
+	if version != "1.0" && version != "0.3" || !a.isTrusted(e.URL) {
 		return nil
 	}
 	via := a.cfg.Transport
 	if !near && originOf(e.URL) != a.origin {
 		via = a.cfg.Foreign
 	}
-	return transport(version, e, a.client(via))
+	return transportFor(version, e, a.newClient(via))
 }
 
-// unusable says why a card has no endpoint for us.
-func (a *Agent) unusable(d *document) error {
-	for _, e := range d.endpoints() {
-		if v := versionOf(e.ProtocolVersion); (v == "1.0" || v == "0.3") && !a.trusts(e.URL) {
+// whyUnusable says why a card has no endpoint for us.
+func (a *Agent) whyUnusable(d *document) error {
+	for _, e := range d.listEndpoints() {
+		if v := versionOf(e.ProtocolVersion); (v == "1.0" || v == "0.3") && !a.isTrusted(e.URL) {
 			return errors.New("the card's interface is on another origin, which interfaces does not name")
 		}
 	}
 	return errors.New("the card has no interface of A2A 1.0 or 0.3 over JSON-RPC or HTTP+JSON")
 }
 
-// endpoints lists where the agent can be reached, in the card's order.
-func (d *document) endpoints() []endpoint {
+// listEndpoints lists where the agent can be reached, in the card's order.
+func (d *document) listEndpoints() []endpoint {
 	if len(d.SupportedInterfaces) > 0 {
 		return d.SupportedInterfaces
 	}
@@ -204,9 +204,9 @@ func versionOf(s string) string {
 	return parts[0] + "." + parts[1]
 }
 
-// trusts says whether requests may go to an endpoint: to the card's origin, and to those
+// isTrusted says whether requests may go to an endpoint: to the card's origin, and to those
 // that the operator has named. A card could name a service of our own network otherwise.
-func (a *Agent) trusts(endpoint string) bool {
+func (a *Agent) isTrusted(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(endpoint) > maxInterface || !isEndpoint(u) {
 		return false
@@ -225,10 +225,10 @@ func originOf(text string) string {
 	if err != nil || u.Host == "" {
 		return ""
 	}
-	return origin(u)
+	return originOfURL(u)
 }
 
-func origin(u *url.URL) string {
+func originOfURL(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[scheme]
@@ -236,8 +236,8 @@ func origin(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// transport speaks a version and binding at an endpoint; nil: we do not.
-func transport(version string, e endpoint, client *http.Client) sdkclient.Transport {
+// transportFor speaks a version and binding at an endpoint; nil: we do not.
+func transportFor(version string, e endpoint, client *http.Client) sdkclient.Transport {
 	rpc := strings.EqualFold(e.ProtocolBinding, string(sdk.TransportProtocolJSONRPC))
 	if !rpc && !strings.EqualFold(e.ProtocolBinding, string(sdk.TransportProtocolHTTPJSON)) {
 		return nil
@@ -262,15 +262,15 @@ func olderREST(endpoint string, client *http.Client) sdkclient.Transport {
 	return t
 }
 
-// texts returns what the card says for people.
-func (d *document) texts() (t Texts) {
-	t.Name = line(d.Name, maxName)
+// publicTexts returns what the card says for people.
+func (d *document) publicTexts() (t Texts) {
+	t.Name = singleLine(d.Name, maxName)
 	for _, s := range d.Skills {
 		for _, name := range append([]string{s.Name}, s.Tags...) {
-			t.addCapability(line(name, maxSkill))
+			t.addCapability(singleLine(name, maxSkill))
 		}
 		for _, e := range s.Examples {
-			if e := line(e, maxExample); e != "" && len(t.Examples) < maxExamples {
+			if e := singleLine(e, maxExample); e != "" && len(t.Examples) < maxExamples {
 				t.Examples = append(t.Examples, e)
 			}
 		}
@@ -284,9 +284,9 @@ func (t *Texts) addCapability(name string) {
 	}
 }
 
-// line makes one line of what a card says. It stands in the prompt of the router, where
+// singleLine makes one line of what a card says. It stands in the prompt of the router, where
 // nothing may look like a line more, nor hide from the person who reads the prompt.
-func line(s string, limit int) string {
+func singleLine(s string, limit int) string {
 	head, _ := chat.Truncate(s, 4*limit) // the rest need not be looked at
 	return chat.Line(strings.Map(func(r rune) rune {
 		switch {

@@ -63,26 +63,26 @@ type exchange struct {
 	retryAfter time.Duration
 }
 
-// refused says whether the agent, or what stands before it, has not accepted the message.
-func (x *exchange) refused() bool {
+// wasRefused says whether the agent, or what stands before it, has not accepted the message.
+func (x *exchange) wasRefused() bool {
 	return x.status == http.StatusTooManyRequests || x.status == http.StatusServiceUnavailable
 }
 
 // exchangeKey is the key of an *exchange in a context.
 type exchangeKey struct{}
 
-// within returns a context whose requests are sent with x and noted in it.
-func (x *exchange) within(ctx context.Context) context.Context {
+// inContext returns a context whose requests are sent with x and noted in it.
+func (x *exchange) inContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// watched is within for the request of which it matters whether some of it was sent.
-func (x *exchange) watched(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(x.within(ctx), &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
+// inWatchedContext is within for the request of which it matters whether some of it was sent.
+func (x *exchange) inWatchedContext(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(x.inContext(ctx), &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
 }
 
-// client returns a client that sends its requests with via, and follows no redirect.
-func (a *Agent) client(via http.RoundTripper) *http.Client {
+// newClient returns a client that sends its requests with via, and follows no redirect.
+func (a *Agent) newClient(via http.RoundTripper) *http.Client {
 	return &http.Client{Transport: guard{a, via}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -95,7 +95,7 @@ type guard struct {
 // RoundTrip implements http.RoundTripper.
 func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
-	if origin(req.URL) == g.agent.origin {
+	if originOfURL(req.URL) == g.agent.origin {
 		for name, values := range g.agent.cfg.Header {
 			req.Header[name] = values
 		}
@@ -110,16 +110,16 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if ok {
-		x.note(resp)
+		x.recordReply(resp)
 	}
-	if err := limit(resp, req.Header.Get("Accept")); err != nil {
+	if err := boundBody(resp, req.Header.Get("Accept")); err != nil {
 		return nil, err
 	}
 	return resp, nil
 }
 
-// note notes how a request was replied to.
-func (x *exchange) note(resp *http.Response) {
+// recordReply notes how a request was replied to.
+func (x *exchange) recordReply(resp *http.Response) {
 	x.sent.Store(true)
 	x.status = resp.StatusCode
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
@@ -127,9 +127,9 @@ func (x *exchange) note(resp *http.Response) {
 	}
 }
 
-// limit bounds the body of a response. One of another type than the events that were asked for
+// boundBody bounds the body of a response. One of another type than the events that were asked for
 // becomes an event.
-func limit(resp *http.Response, accept string) error {
+func boundBody(resp *http.Response, accept string) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case kind == eventStream:
@@ -137,7 +137,7 @@ func limit(resp *http.Response, accept string) error {
 	case accept == eventStream && resp.StatusCode == http.StatusOK:
 		return asEvent(resp)
 	default:
-		resp.Body = &bounded{body: resp.Body, left: maxReply}
+		resp.Body = &bounded{body: resp.Body, remaining: maxReply}
 	}
 	return nil
 }
@@ -164,14 +164,14 @@ func asEvent(resp *http.Response) error {
 
 // bounded is a body of at most left bytes.
 type bounded struct {
-	body io.ReadCloser
-	left int
+	body      io.ReadCloser
+	remaining int
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	if b.left -= n; b.left < 0 {
+	if b.remaining -= n; b.remaining < 0 {
 		return 0, errTooLarge
 	}
 	return n, err

@@ -33,7 +33,7 @@ func messageOf(req *chat.Request) string {
 			add(strings.TrimSuffix(q.ForModel(), "\n"))
 		}
 	}
-	if said := earlier(chat.WithCallsAsText(chat.Portable(req.Before(), "", nobody), nobody), room-2); said != "" {
+	if said := earlierTexts(chat.WithCallsAsText(chat.Portable(req.Before(), "", noTools), noTools), room-2); said != "" {
 		parts = append([]string{said}, parts...)
 	}
 	if len(parts) == 0 {
@@ -57,14 +57,14 @@ func quoteResults(req *chat.Request) (quotes []chat.Quote) {
 	return quotes
 }
 
-// nobody offers no tool: an agent elsewhere makes none of the calls of the turns before.
-func nobody(string) bool { return false }
+// noTools offers no tool: an agent elsewhere makes none of the calls of the turns before.
+func noTools(string) bool { return false }
 
 // minQuote is the least room in which a quote says anything, in bytes.
 const minQuote = 256
 
-// earlier says what was said before, as much of its end as there is room for.
-func earlier(messages []chat.Message, room int) string {
+// earlierTexts says what was said before, as much of its end as there is room for.
+func earlierTexts(messages []chat.Message, room int) string {
 	const title = "Earlier in the conversation:"
 	room -= len(title)
 	var lines []string

@@ -42,21 +42,21 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		return stream.Result{}, fault.Cause(ctx)
 	}
 	if req.Hops >= chat.MaxHops {
-		return stream.Result{}, a.lost(loopMessage, errors.New("the request came through too many gateways"))
+		return stream.Result{}, a.lostFailure(loopMessage, errors.New("the request came through too many gateways"))
 	}
 	task, err := a.taskOf(req)
 	if err != nil {
 		return stream.Result{}, err
 	}
-	card, done, err := a.reach(ctx, task)
+	card, done, err := a.awaitCard(ctx, task)
 	if err != nil {
 		return stream.Result{}, err
 	}
 	c := &call{agent: a, card: card, hops: req.Hops + 1, sink: sink, retracts: req.Facts.Retracts, saving: req.Facts.Saving,
-		task: task, kept: task != "" && req.Facts.Saving != nil, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
-	c.ctx = (&exchange{hops: c.hops}).within(ctx)
-	reason, err := c.run(req)
-	verdict, cause := c.verdict(err)
+		task: task, isStored: task != "" && req.Facts.Saving != nil, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
+	c.ctx = (&exchange{hops: c.hops}).inContext(ctx)
+	reason, err := c.runCall(req)
+	verdict, cause := c.breakerVerdict(err)
 	done(verdict, cause)
 	return stream.Result{Reason: reason}, err
 }
@@ -72,34 +72,34 @@ type call struct {
 	retracts bool
 	// saving keeps the task; nil: nothing does. kept says that it has, and named, if it is set, is
 	// to be called once the task is known.
-	saving *chat.Saving
-	kept   bool
-	named  func()
+	saving   *chat.Saving
+	isStored bool
+	named    func()
 
 	task    sdk.TaskID // empty: not known
 	answer  answer
 	delta   stream.Delta
 	sinkErr error
-	// over says that the reply is complete; then reason is how the agent ended, or err
+	// isComplete says that the reply is complete; then reason is how the agent ended, or err
 	// why it failed.
-	over   bool
-	reason stream.FinishReason
-	err    error
+	isComplete bool
+	reason     stream.FinishReason
+	err        error
 	// blame says that the failure is the other side's, and not that of this request.
 	blame bool
 }
 
-// run sends the message, unless its task is known, and reads the reply.
-func (c *call) run(req *chat.Request) (stream.FinishReason, error) {
-	err := c.read(req)
+// runCall sends the message, unless its task is known, and reads the reply.
+func (c *call) runCall(req *chat.Request) (stream.FinishReason, error) {
+	err := c.readReply(req)
 	tooLarge := errors.Is(err, errTooLarge) || errors.Is(c.err, errTooLarge)
-	if c.task != "" && (tooLarge || !c.over && (c.ctx.Err() != nil || c.sinkErr != nil)) && !c.isLeft() {
-		c.agent.cancel(c.card, c.task)
+	if c.task != "" && (tooLarge || !c.isComplete && (c.ctx.Err() != nil || c.sinkErr != nil)) && !c.isTakenOver() {
+		c.agent.cancelTask(c.card, c.task)
 	}
 	switch cause := fault.Cause(c.ctx); {
 	case c.sinkErr != nil:
 		return "", c.sinkErr
-	case c.over:
+	case c.isComplete:
 		return c.reason, c.err
 	case cause != nil:
 		return "", cause
@@ -107,29 +107,29 @@ func (c *call) run(req *chat.Request) (stream.FinishReason, error) {
 	return "", err
 }
 
-// read reads the reply to its end, whichever way it comes.
-func (c *call) read(req *chat.Request) error {
+// readReply reads the reply to its end, whichever way it comes.
+func (c *call) readReply(req *chat.Request) error {
 	if c.task != "" {
 		if c.card.streaming {
-			return c.resume(nil)
+			return c.resumeTask(nil)
 		}
-		return c.poll()
+		return c.pollTask()
 	}
-	c.begins()
-	defer c.isNamed()
+	c.beginMessage()
+	defer c.endNaming()
 	message := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(messageOf(req)))
 	send := &sdk.SendMessageRequest{Tenant: c.card.tenant, Message: message, Config: &sdk.SendMessageConfig{}}
 	if c.card.streaming {
-		return c.stream(send)
+		return c.sendStreaming(send)
 	}
-	return c.send(send)
+	return c.sendMessage(send)
 }
 
-// verdict is what the breaker receives.
-func (c *call) verdict(err error) (breaker.Verdict, error) {
+// breakerVerdict is what the breaker receives.
+func (c *call) breakerVerdict(err error) (breaker.Verdict, error) {
 	cause := fault.Cause(c.ctx)
 	switch {
-	case err == nil || c.over && !c.blame:
+	case err == nil || c.isComplete && !c.blame:
 		return breaker.Success, nil
 	case c.sinkErr != nil || fault.Shortage(err):
 		return breaker.Neutral, nil
@@ -141,141 +141,141 @@ func (c *call) verdict(err error) (breaker.Verdict, error) {
 	return breaker.Success, nil
 }
 
-// params name the version that is spoken.
-func (c *call) params() sdkclient.ServiceParams {
+// versionParams name the version that is spoken.
+func (c *call) versionParams() sdkclient.ServiceParams {
 	return sdkclient.ServiceParams{sdk.SvcParamVersion: {c.card.version}}
 }
 
-// stream asks for a stream, and takes it up again when it is cut.
-func (c *call) stream(req *sdk.SendMessageRequest) error {
+// sendStreaming asks for a stream, and takes it up again when it is cut.
+func (c *call) sendStreaming(req *sdk.SendMessageRequest) error {
 	x := exchange{hops: c.hops}
-	err := c.follow(c.card.transport.SendStreamingMessage(x.watched(c.ctx), c.params(), req))
-	if done, err := c.ended(err); done {
+	err := c.followStream(c.card.transport.SendStreamingMessage(x.inWatchedContext(c.ctx), c.versionParams(), req))
+	if done, err := c.checkStreamEnd(err); done {
 		return err
 	}
 	if c.task == "" {
-		return c.unsent(err, &x)
+		return c.sendFailure(err, &x)
 	}
-	return c.resume(err)
+	return c.resumeTask(err)
 }
 
-// resume follows a task whose stream has ended with err before the task did, or whose stream
+// resumeTask follows a task whose stream has ended with err before the task did, or whose stream
 // another process read.
-func (c *call) resume(err error) error {
+func (c *call) resumeTask(err error) error {
 	for n := range resumes {
-		if !pause(c.ctx, resumeWait<<n) {
+		if !waitFor(c.ctx, resumeWait<<n) {
 			return nil
 		}
-		c.answer.resumed()
-		err = c.follow(c.card.transport.SubscribeToTask(c.ctx, c.params(), &sdk.SubscribeToTaskRequest{Tenant: c.card.tenant, ID: c.task}))
-		if done, err := c.ended(err); done {
+		c.answer.markResumed()
+		err = c.followStream(c.card.transport.SubscribeToTask(c.ctx, c.versionParams(), &sdk.SubscribeToTaskRequest{Tenant: c.card.tenant, ID: c.task}))
+		if done, err := c.checkStreamEnd(err); done {
 			return err
 		}
 		if c.answer.blind || err != nil { // it may have ended in the meantime
-			if task, err := c.get(); err == nil && c.accept(task) {
+			if task, err := c.getTask(); err == nil && c.acceptEvent(task) {
 				return nil
 			}
 		}
 	}
 	c.blame = true
-	return c.agent.lost(lostMessage, causeOf(err))
+	return c.agent.lostFailure(lostMessage, causeOf(err))
 }
 
-// ended says whether there is nothing to take up after a stream: it is complete, nobody
+// checkStreamEnd says whether there is nothing to take up after a stream: it is complete, nobody
 // waits for it, or what the agent sends is too much.
-func (c *call) ended(err error) (bool, error) {
-	if c.over || c.sinkErr != nil || c.ctx.Err() != nil {
+func (c *call) checkStreamEnd(err error) (bool, error) {
+	if c.isComplete || c.sinkErr != nil || c.ctx.Err() != nil {
 		return true, nil
 	}
 	if errors.Is(err, errTooLarge) {
 		c.blame = true
-		return true, c.agent.lost(brokenMessage, errTooLarge)
+		return true, c.agent.lostFailure(brokenMessage, errTooLarge)
 	}
 	return false, nil
 }
 
-// follow reads a stream to its end. The error is why it was cut; nil: it just ended.
-func (c *call) follow(events iter.Seq2[sdk.Event, error]) error {
+// followStream reads a stream to its end. The error is why it was cut; nil: it just ended.
+func (c *call) followStream(events iter.Seq2[sdk.Event, error]) error {
 	for ev, err := range events {
 		if err != nil {
 			return err
 		}
-		if c.accept(ev) {
+		if c.acceptEvent(ev) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// send asks for the whole answer, and then for the task until it has ended.
-func (c *call) send(req *sdk.SendMessageRequest) error {
+// sendMessage asks for the whole answer, and then for the task until it has ended.
+func (c *call) sendMessage(req *sdk.SendMessageRequest) error {
 	x := exchange{hops: c.hops}
-	ev, err := c.card.transport.SendMessage(x.watched(c.ctx), c.params(), req)
+	ev, err := c.card.transport.SendMessage(x.inWatchedContext(c.ctx), c.versionParams(), req)
 	if err != nil {
 		if c.ctx.Err() != nil {
 			return nil
 		}
-		return c.unsent(err, &x)
+		return c.sendFailure(err, &x)
 	}
-	if c.accept(ev) {
+	if c.acceptEvent(ev) {
 		return nil
 	}
-	return c.poll()
+	return c.pollTask()
 }
 
-// poll asks for the task until it has ended.
-func (c *call) poll() error {
+// pollTask asks for the task until it has ended.
+func (c *call) pollTask() error {
 	var err error
 	for failures := 0; failures < resumes && c.task != ""; {
-		if !pause(c.ctx, pollWait) {
+		if !waitFor(c.ctx, pollWait) {
 			return nil
 		}
 		var task *sdk.Task
-		if task, err = c.get(); err != nil {
+		if task, err = c.getTask(); err != nil {
 			failures++
 			continue
 		}
 		failures = 0
-		if c.accept(task) {
+		if c.acceptEvent(task) {
 			return nil
 		}
 	}
 	c.blame = true
-	return c.agent.lost(lostMessage, causeOf(err))
+	return c.agent.lostFailure(lostMessage, causeOf(err))
 }
 
-// get asks for the task.
-func (c *call) get() (*sdk.Task, error) {
-	return c.card.transport.GetTask(c.ctx, c.params(), &sdk.GetTaskRequest{Tenant: c.card.tenant, ID: c.task})
+// getTask asks for the task.
+func (c *call) getTask() (*sdk.Task, error) {
+	return c.card.transport.GetTask(c.ctx, c.versionParams(), &sdk.GetTaskRequest{Tenant: c.card.tenant, ID: c.task})
 }
 
-// unsent returns the failure of a message that has got no reply.
-func (c *call) unsent(err error, x *exchange) error {
+// sendFailure returns the failure of a message that has got no reply.
+func (c *call) sendFailure(err error, x *exchange) error {
 	a := c.agent
 	_, answered := errors.AsType[*sdk.Error](err)
 	cause := causeOf(err)
 	switch {
 	case !x.sent.Load():
 		c.blame = true
-		return a.unavailable(cause)
-	case x.refused():
+		return a.unavailableFault(cause)
+	case x.wasRefused():
 		c.blame = true
-		f := a.unavailable(cause)
+		f := a.unavailableFault(cause)
 		f.RetryAfter = x.retryAfter
 		return f
 	case x.status >= 400 && x.status < 500, answered && x.status < 300 && !errors.Is(err, sdk.ErrInternalError):
-		return a.lost(refusedMessage, cause)
+		return a.lostFailure(refusedMessage, cause)
 	case x.status == 0:
 		c.blame = true
-		return a.lost(lostMessage, cause)
+		return a.lostFailure(lostMessage, cause)
 	}
 	c.blame = true
-	return a.lost(brokenMessage, cause)
+	return a.lostFailure(brokenMessage, cause)
 }
 
-// fail ends the reply with a failure.
-func (c *call) fail(message string, cause error, blame bool) {
-	c.over, c.blame, c.err = true, blame, c.agent.lost(message, cause)
+// failReply ends the reply with a failure.
+func (c *call) failReply(message string, cause error, blame bool) {
+	c.isComplete, c.blame, c.err = true, blame, c.agent.lostFailure(message, cause)
 }
 
 // causeOf returns what may be logged of an error: nothing that the agent wrote.
@@ -294,8 +294,8 @@ func causeOf(err error) error {
 	return errors.New("the reply is not what A2A has, or ended early")
 }
 
-// pause lets d pass, and says whether there is still somebody to continue for.
-func pause(ctx context.Context, d time.Duration) bool {
+// waitFor lets d pass, and says whether there is still somebody to continue for.
+func waitFor(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -306,8 +306,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// cancel has the agent cancel a task whose turn is over, which does not wait for it.
-func (a *Agent) cancel(c *card, task sdk.TaskID) {
+// cancelTask has the agent cancel a task whose turn is over, which does not wait for it.
+func (a *Agent) cancelTask(c *card, task sdk.TaskID) {
 	ask := func() {
 		ctx, stop := context.WithTimeout(context.Background(), cancelLimit)
 		defer stop()

@@ -39,65 +39,65 @@ func (a *Agent) taskOf(req *chat.Request) (sdk.TaskID, error) {
 		err = errors.New("what was saved names no task")
 	}
 	if err != nil {
-		return "", a.lost(stoppedMessage, err)
+		return "", a.lostFailure(stoppedMessage, err)
 	}
 	return s.Task, nil
 }
 
-// reach returns the card of an agent that may be asked now, and what is called at the end of that.
+// awaitCard returns the card of an agent that may be asked now, and what is called at the end of that.
 // An agent whose task is taken up is waited for a moment: its card may have to be read first.
-func (a *Agent) reach(ctx context.Context, task sdk.TaskID) (*card, func(breaker.Verdict, error), error) {
+func (a *Agent) awaitCard(ctx context.Context, task sdk.TaskID) (*card, func(breaker.Verdict, error), error) {
 	for n := 0; ; n++ {
-		card, done, err := a.admit(ctx)
+		card, done, err := a.admitCall(ctx)
 		if err == nil || task == "" {
 			return card, done, err
 		}
-		if n == resumes || !pause(ctx, pollWait) {
-			return nil, nil, a.lost(lostMessage, err)
+		if n == resumes || !waitFor(ctx, pollWait) {
+			return nil, nil, a.lostFailure(lostMessage, err)
 		}
 	}
 }
 
-// admit returns the card, and what is called at the end of a call.
-func (a *Agent) admit(ctx context.Context) (*card, func(breaker.Verdict, error), error) {
-	card := a.known()
+// admitCall returns the card, and what is called at the end of a call.
+func (a *Agent) admitCall(ctx context.Context) (*card, func(breaker.Verdict, error), error) {
+	card := a.currentCard()
 	if card == nil {
-		return nil, nil, a.unavailable(errors.New("there is no card"))
+		return nil, nil, a.unavailableFault(errors.New("there is no card"))
 	}
 	done, err := a.cfg.Breaker.Allow(ctx)
 	if err != nil {
-		return nil, nil, a.unavailable(err)
+		return nil, nil, a.unavailableFault(err)
 	}
 	return card, done, nil
 }
 
-// begins notes that a message is under way whose task nobody knows yet: a turn that is left to
+// beginMessage notes that a message is under way whose task nobody knows yet: a turn that is left to
 // another process waits a moment for it.
-func (c *call) begins() {
+func (c *call) beginMessage() {
 	if c.saving != nil {
 		c.named = c.saving.Begin()
 	}
 }
 
-// isNamed notes that the task is known, or never will be.
-func (c *call) isNamed() {
+// endNaming notes that the task is known, or never will be.
+func (c *call) endNaming() {
 	if c.named != nil {
 		c.named()
 		c.named = nil
 	}
 }
 
-// keep brings the task into the store at once: until the agent says something there may be no
+// storeTask brings the task into the store at once: until the agent says something there may be no
 // other event to bring it. Without the store the turn goes on, and nobody takes the task up.
-func (c *call) keep() {
+func (c *call) storeTask() {
 	if c.saving != nil && len(c.task) <= maxTask {
-		c.kept = true
-		_ = c.save()
+		c.isStored = true
+		_ = c.saveTask()
 	}
-	c.isNamed()
+	c.endNaming()
 }
 
-func (c *call) save() error {
+func (c *call) saveTask() error {
 	p, err := run.Pause(chat.PausedRemote, saved{c.task})
 	if err != nil { // a plain value: cannot happen
 		return err
@@ -106,8 +106,8 @@ func (c *call) save() error {
 	return c.saving.Confirm()
 }
 
-// isLeft says whether another process reads the reply, or may: then the task is not this one's to
+// isTakenOver says whether another process reads the reply, or may: then the task is not this one's to
 // cancel. The store decides, as a process that stood still for a while knows nothing of the other.
-func (c *call) isLeft() bool {
-	return c.kept && (c.saving.IsHandedOver() || c.save() != nil || c.saving.IsHandedOver())
+func (c *call) isTakenOver() bool {
+	return c.isStored && (c.saving.IsHandedOver() || c.saveTask() != nil || c.saving.IsHandedOver())
 }

@@ -3,7 +3,7 @@
 // store; that is the work of execution.go. All of it runs on the goroutine that owns the
 // Run.
 //
-// The order within end is a rule: first the bounds, then the fields that the node writes,
+// The order within endNode is a rule: first the bounds, then the fields that the node writes,
 // then its edges, which see these fields. Only then the run changes, so that a node that
 // fails in one of these steps leaves the run as it was.
 
@@ -31,12 +31,12 @@ type outcome struct {
 	unknown  []string     // calls of which nobody knows what became
 }
 
-// record returns the outcome as the run keeps it, without edges and fields. before is how
+// endRecord returns the outcome as the run keeps it, without edges and fields. before is how
 // many messages there are without its own.
 //
 // The result's number counts from the begin of the run's messages, not of the node's:
 // o.result is the place among the node's own.
-func (o *outcome) record(n *graph.Vertex, before int) Ended {
+func (o *outcome) endRecord(n *graph.Vertex, before int) Ended {
 	e := Ended{Node: n.ID, Outcome: outcomeCompleted, Rounds: o.rounds, Result: -1, Value: o.value, Critic: o.critic, Decision: o.decision, Unknown: o.unknown}
 	if o.failed != nil {
 		e.Outcome = outcomeFailed
@@ -47,46 +47,46 @@ func (o *outcome) record(n *graph.Vertex, before int) Ended {
 	return e
 }
 
-// end takes the outcome of a node into the run: fields, edges, messages, and which nodes
+// endNode takes the outcome of a node into the run: fields, edges, messages, and which nodes
 // are next. It returns those that are skipped for good. With an error nothing has
 // changed.
 //
 // The caller has taken care that n is in the frontier. A condition's expression was
 // evaluated before; o.value has its result.
-func (r *Run) end(ctx context.Context, n *graph.Vertex, o *outcome) (skipped []*graph.Vertex, err error) {
-	e := o.record(n, len(r.Messages))
-	v := r.view(n)
-	v.own, v.added, v.round = &e, o.messages, max(o.rounds, 1)
-	if err := r.room(o); err != nil {
+func (r *Run) endNode(ctx context.Context, n *graph.Vertex, o *outcome) (skipped []*graph.Vertex, err error) {
+	e := o.endRecord(n, len(r.Messages))
+	v := r.viewOf(n)
+	v.ownEnd, v.added, v.round = &e, o.messages, max(o.rounds, 1)
+	if err := r.checkRoom(o); err != nil {
 		return nil, err
 	}
 	if e.Outcome == outcomeCompleted {
-		if e.Wrote, err = v.assign(ctx, n); err != nil {
+		if e.Wrote, err = v.assignFields(ctx, n); err != nil {
 			return nil, err
 		}
-		e.Wrote = append(o.decision.wrote(), e.Wrote...)
+		e.Wrote = append(o.decision.writtenFields(), e.Wrote...)
 	}
-	v.known = nil // the node's own fields count for its edges
+	v.cachedFields = nil // the node's own fields count for its edges
 	if e.Followed, err = n.Follow(ctx, v, o.value); err != nil {
 		return nil, err
 	}
 	r.Messages = append(r.Messages, o.messages...)
-	r.append(n, e)
+	r.appendEnd(n, e)
 	r.Progress.Frontier = slices.DeleteFunc(r.Progress.Frontier, func(x Open) bool { return x.Node == n.ID })
 	r.Progress.Position = n.ID
-	return r.open(), nil
+	return r.openNodes(), nil
 }
 
-// room refuses messages for which there is no room.
+// checkRoom refuses messages for which there is no room.
 //
 // Both bounds are in bytes: maxState for one text, maxMessages for all that the run holds,
 // arguments of calls included. The run fails with workflow_limit; nothing is cut, because a
 // node that reads half a text would continue from something that nobody said.
-func (r *Run) room(o *outcome) error {
+func (r *Run) checkRoom(o *outcome) error {
 	size := 0
 	for _, m := range o.messages {
 		if len(m.Content) > graph.MaxText {
-			return limit("A text of the workflow is longer than 1 MiB")
+			return limitFault("A text of the workflow is longer than 1 MiB")
 		}
 		size += messageSize(&m)
 	}
@@ -97,7 +97,7 @@ func (r *Run) room(o *outcome) error {
 		size += messageSize(&r.Messages[i])
 	}
 	if size > maxMessages {
-		return limit("The messages of the workflow are longer than 8 MiB")
+		return limitFault("The messages of the workflow are longer than 8 MiB")
 	}
 	return nil
 }
@@ -112,26 +112,26 @@ func messageSize(m *Message) int {
 	return size
 }
 
-// assign returns the values of a node's output. The bound on metadata is on the whole object
+// assignFields returns the values of a node's output. The bound on metadata is on the whole object
 // as the node sees it afterwards.
-func (v *view) assign(ctx context.Context, n *graph.Vertex) ([]graph.Wrote, error) {
+func (v *view) assignFields(ctx context.Context, n *graph.Vertex) ([]graph.Wrote, error) {
 	list, err := n.Assign(ctx, v)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	v.own.Wrote, v.known = list, nil
-	if text, err := json.Marshal(v.fields().Metadata); err != nil || len(text) > maxMetadata {
-		return nil, limit("The metadata of the workflow is longer than 64 KiB")
+	v.ownEnd.Wrote, v.cachedFields = list, nil
+	if text, err := json.Marshal(v.visibleFields().Metadata); err != nil || len(text) > maxMetadata {
+		return nil, limitFault("The metadata of the workflow is longer than 64 KiB")
 	}
 	return list, nil
 }
 
-// checkpoint returns the run as it is now, as the next checkpoint. since is how much of
+// nextCheckpoint returns the run as it is now, as the next checkpoint. since is how much of
 // it the one before had.
 //
 // It gives the checkpoint its number and raises Progress.Sequence, so it is called once for
 // each checkpoint. The lists are copied: the keeper may hold them while the run continues.
-func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Checkpoint {
+func (r *Run) nextCheckpoint(since counts, status string, elapsed time.Duration) *Checkpoint {
 	r.Progress.Elapsed = elapsed
 	c := &Checkpoint{
 		ID: NewUUID(), TaskID: r.Header.ID, Position: r.Progress.Position, Sequence: r.Progress.Sequence, CreatedAt: time.Now().UTC(),
@@ -144,7 +144,7 @@ func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Ch
 	c.Progress.Frontier = slices.Clone(r.Progress.Frontier)
 	for i := range c.Progress.Frontier {
 		o := &c.Progress.Frontier[i]
-		o.Entry = o.Entry.kept()
+		o.Entry = o.Entry.storableEntry()
 	}
 	c.Progress.Sent = slices.Clone(r.Progress.Sent)
 	return c
@@ -164,37 +164,37 @@ type updates struct {
 	Metadata   map[string]any `json:"metadata"`
 }
 
-// updates reads State; a nil Decision or State has none. The handler that took the decision
+// stateUpdates reads State; a nil Decision or State has none. The handler that took the decision
 // has checked its form, so a text that cannot be read changes nothing.
-func (d *Decision) updates() (u updates) {
+func (d *Decision) stateUpdates() (u updates) {
 	if d != nil && len(d.State) > 0 {
 		_ = json.Unmarshal(d.State, &u) // it was checked
 	}
 	return u
 }
 
-// outcome returns the outcome of a node that a person has decided. What they wrote is its
+// outcomeAt returns the outcome of a node that a person has decided. What they wrote is its
 // result, behind the messages that they add to the state. A nil Decision has nothing.
-func (d *Decision) outcome(n *graph.Vertex) *outcome {
-	out := &outcome{result: -1, decision: d, messages: d.said(n)}
+func (d *Decision) outcomeAt(n *graph.Vertex) *outcome {
+	out := &outcome{result: -1, decision: d, messages: d.addedMessages(n)}
 	if d != nil && d.Message != "" && !d.Late {
 		out.result = len(out.messages)
-		out.messages = append(out.messages, Message{Role: RoleUser, Content: d.Message, Timestamp: now(), Node: n.ID})
+		out.messages = append(out.messages, Message{Role: RoleUser, Content: d.Message, Timestamp: nowUTC(), Node: n.ID})
 	}
 	return out
 }
 
-// said returns the messages that a person adds.
-func (d *Decision) said(n *graph.Vertex) (list []Message) {
-	for _, m := range d.updates().Messages {
-		list = append(list, Message{Role: m.Role, Content: m.Content, Timestamp: now(), Node: n.ID})
+// addedMessages returns the messages that a person adds.
+func (d *Decision) addedMessages(n *graph.Vertex) (list []Message) {
+	for _, m := range d.stateUpdates().Messages {
+		list = append(list, Message{Role: m.Role, Content: m.Content, Timestamp: nowUTC(), Node: n.ID})
 	}
 	return list
 }
 
-// wrote returns the fields that a person replaces.
-func (d *Decision) wrote() (list []graph.Wrote) {
-	u := d.updates()
+// writtenFields returns the fields that a person replaces.
+func (d *Decision) writtenFields() (list []graph.Wrote) {
+	u := d.stateUpdates()
 	if u.NextAction != nil {
 		list = append(list, graph.Wrote{Field: graph.FieldAction, Value: *u.NextAction})
 	}
@@ -207,14 +207,14 @@ func (d *Decision) wrote() (list []graph.Wrote) {
 	return list
 }
 
-// decided is view for a node that a person has decided: it sees what they wrote.
-func (r *Run) decided(n *graph.Vertex, d *Decision) *view {
-	v := r.view(n)
+// decidedView is view for a node that a person has decided: it sees what they wrote.
+func (r *Run) decidedView(n *graph.Vertex, d *Decision) *view {
+	v := r.viewOf(n)
 	if d != nil {
-		out := d.outcome(n)
-		own := out.record(n, len(r.Messages))
-		own.Wrote = d.wrote()
-		v.own, v.added = &own, out.messages
+		out := d.outcomeAt(n)
+		own := out.endRecord(n, len(r.Messages))
+		own.Wrote = d.writtenFields()
+		v.ownEnd, v.added = &own, out.messages
 	}
 	return v
 }

@@ -24,22 +24,22 @@ func (conditionKind) Check(n *graph.Vertex) []graph.Problem {
 	return nil
 }
 
-// begin evaluates the expression on the goroutine of the run, as an evaluation is bounded
+// beginNode evaluates the expression on the goroutine of the run, as an evaluation is bounded
 // to 50 ms.
 //
 // An expression that fails ends the run: there is no result on which an edge could continue.
-func (conditionKind) begin(x *execution, n *graph.Vertex, o *Open, _ bool) {
-	if !x.admit() {
+func (conditionKind) beginNode(x *execution, n *graph.Vertex, o *Open, _ bool) {
+	if !x.countExecution() {
 		return
 	}
 	x.emitNode(n, o, stream.NodeStarted)
-	out := o.Decision.outcome(n)
+	out := o.Decision.outcomeAt(n)
 	var err error
-	if out.value, err = n.Value(x.ctx, x.state.decided(n, o.Decision)); err != nil {
-		x.failed(n, o, err, 0)
+	if out.value, err = n.Value(x.ctx, x.state.decidedView(n, o.Decision)); err != nil {
+		x.failNode(n, o, err, 0)
 		return
 	}
-	x.close(n, *o, out, 0)
+	x.closeNode(n, *o, out, 0)
 }
 
 func (conditionKind) Draw(*graph.Node) (left, label, right string) { return "{", "", "}" }

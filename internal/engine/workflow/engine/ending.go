@@ -14,20 +14,20 @@ import (
 	"sluice/stream"
 )
 
-// end takes the end of a node that worked.
+// endWorker takes the end of a node that worked.
 //
 // It runs on the goroutine of the run for every worker exactly once. Either the node waits
 // with a question, or its outcome is taken into the run, or the run fails. What it took is
 // counted in each case.
-func (x *execution) end(k *worker, out *outcome, err error) {
+func (x *execution) endWorker(k *worker, out *outcome, err error) {
 	x.working = slices.DeleteFunc(x.working, func(other *worker) bool { return other == k })
-	k.finish()
+	k.releaseWorker()
 	k.endSpan(err)
 	elapsed := time.Since(k.began)
-	x.runner.counts.ended(k.n.Type, elapsed)
+	x.runner.counts.countEnded(k.n.Type, elapsed)
 	x.state.Progress.Iterations, x.state.Progress.Acted = int(x.count.Load()), x.acted.Load()
-	x.figures(k)
-	o := x.state.find(k.n.ID)
+	x.addFigures(k)
+	o := x.state.openNode(k.n.ID)
 	if o == nil { // cannot happen
 		return
 	}
@@ -36,38 +36,38 @@ func (x *execution) end(k *worker, out *outcome, err error) {
 		return
 	}
 	if no, ok := errors.AsType[*rejection](err); ok && x.err == nil {
-		x.settleDecision(k.n, o, no.decision, elapsed)
+		x.applyDecision(k.n, o, no.decision, elapsed)
 		return
 	}
 	if err != nil {
-		if out, err = x.forgive(k, err); err != nil {
-			x.failed(k.n, o, err, elapsed)
+		if out, err = x.forgiveFailure(k, err); err != nil {
+			x.failNode(k.n, o, err, elapsed)
 			return
 		}
 	}
 	if x.err != nil { // another node has ended the run
-		x.failed(k.n, o, x.err, elapsed)
+		x.failNode(k.n, o, x.err, elapsed)
 		return
 	}
-	out.unknown = x.unknown.of(k.n.ID)
-	x.close(k.n, *o, out, elapsed)
+	out.unknown = x.unknown.callsOf(k.n.ID)
+	x.closeNode(k.n, *o, out, elapsed)
 }
 
-// forgive makes an outcome of a failure if an edge of the node continues from there; else the
+// forgiveFailure makes an outcome of a failure if an edge of the node continues from there; else the
 // failure is the run's.
 //
 // Never forgiven are faults of the run itself (fatal), our own bugs (internal_error) and
 // our own lack of room (overloaded): an edge for failures is meant for upstreams and tools.
 // A forgiven failure is reported as an error event that does not end the stream, and becomes a
 // message that later nodes read.
-func (x *execution) forgive(k *worker, err error) (*outcome, error) {
+func (x *execution) forgiveFailure(k *worker, err error) (*outcome, error) {
 	if cause := fault.Cause(x.ctx); cause != nil {
 		return nil, cause
 	}
 	if k.fatal {
 		return nil, err
 	}
-	f, unknown := fault.From(err), x.unknown.of(k.n.ID)
+	f, unknown := fault.From(err), x.unknown.callsOf(k.n.ID)
 	failed := &fault.Error{Type: fault.WorkflowNodeFailed, Message: "Node " + k.n.ID + " failed: " + f.Message,
 		Service: f.Service, RetryAfter: f.RetryAfter, Unknown: f.Unknown || len(unknown) > 0, Err: err}
 	if !k.n.Forgiving || f.Type == fault.Internal || f.Type == fault.Overloaded {
@@ -76,32 +76,32 @@ func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 	ev := stream.NewError(failed, false)
 	ev.NodeID = k.n.ID
 	x.out.Emit(ev)
-	out := k.outcome()
+	out := k.lastOutcome()
 	out.failed = f
 	if n := len(out.messages); n == 0 || out.messages[n-1].Role != RoleTool || !k.n.Kind.Results() {
-		out.messages = append(out.messages, Message{Role: roleSystem, Content: f.ForModel(), Timestamp: now(), Node: k.n.ID})
+		out.messages = append(out.messages, Message{Role: roleSystem, Content: f.ForModel(), Timestamp: nowUTC(), Node: k.n.ID})
 	}
 	out.result = len(out.messages) - 1
 	return out, nil
 }
 
-// close takes the outcome of a node into the run, keeps that, and reports it.
+// closeNode takes the outcome of a node into the run, keeps that, and reports it.
 //
 // A failure to take it is the run's: an assignment, an edge, or a bound. The event comes
 // after the save. Its output is left out for a node that speaks while the answer is held
 // back, since that would show what the check may refuse.
-func (x *execution) close(n *graph.Vertex, o Open, out *outcome, elapsed time.Duration) {
-	skipped, err := x.state.end(x.ctx, n, out)
+func (x *execution) closeNode(n *graph.Vertex, o Open, out *outcome, elapsed time.Duration) {
+	skipped, err := x.state.endNode(x.ctx, n, out)
 	if err != nil {
-		x.failed(n, &o, err, elapsed)
+		x.failNode(n, &o, err, elapsed)
 		return
 	}
-	if x.state.over() {
+	if x.state.hasEnded() {
 		x.state.Progress.Status = StatusCompleted
 	}
-	x.withhold(n)
-	x.save(CheckpointCreated)
-	ev := x.event(n, &o, stream.NodeCompleted)
+	x.withholdNode(n)
+	x.saveCheckpoint(CheckpointCreated)
+	ev := x.nodeEvent(n, &o, stream.NodeCompleted)
 	if out.failed != nil {
 		ev.Status, ev.ErrorType = stream.NodeFailed, out.failed.Type
 	}
@@ -114,11 +114,11 @@ func (x *execution) close(n *graph.Vertex, o Open, out *outcome, elapsed time.Du
 		ev.Output = outputOf(out)
 	}
 	x.out.Emit(ev)
-	x.logNode(ev)
+	x.logNodeEnd(ev)
 	for _, s := range skipped {
 		x.out.Emit(&stream.NodeRun{NodeID: s.ID, Type: string(s.Type), Status: stream.NodeSkipped, Attempt: 1})
 	}
-	x.voice.Advance(x.voice.ended)
+	x.voice.Advance(x.voice.hasEnded)
 	x.out.Flush()
 }
 
@@ -142,21 +142,21 @@ func outputOf(out *outcome) string {
 	return head
 }
 
-// failed is the end of a node that failed for good, and of the run.
-func (x *execution) failed(n *graph.Vertex, o *Open, why error, elapsed time.Duration) {
-	ev := x.event(n, o, stream.NodeFailed)
+// failNode is the end of a node that failed for good, and of the run.
+func (x *execution) failNode(n *graph.Vertex, o *Open, why error, elapsed time.Duration) {
+	ev := x.nodeEvent(n, o, stream.NodeFailed)
 	millis := elapsed.Milliseconds()
 	ev.Millis, ev.ErrorType = &millis, fault.From(why).Type
 	x.out.Emit(ev)
-	x.logNode(ev)
-	x.fail(why)
+	x.logNodeEnd(ev)
+	x.failRun(why)
 }
 
-// figures adds what a node took to what the run took.
+// addFigures adds what a node took to what the run took.
 //
 // The reason is that of a node that speaks, and the first that is not a plain stop stays,
 // also if a later node ended with one.
-func (x *execution) figures(k *worker) {
+func (x *execution) addFigures(k *worker) {
 	x.result.Model = append(x.result.Model, k.result.Model...)
 	x.result.Tools = append(x.result.Tools, k.result.Tools...)
 	x.result.Keyed = x.result.Keyed || k.result.Keyed

@@ -37,16 +37,16 @@ const maxParallel = 8
 // returns, also after an error: none of them outlives the stream. stop ends the context of
 // all of them with a cause.
 type execution struct {
-	runner  *Runner
-	of      *chat.Request // of this stream; not of the run, whose own is in its Header
-	w       *graph.Workflow
-	state   *Run
-	records Records // nil: there are none
-	ctx     context.Context
-	stop    context.CancelCauseFunc
-	began   time.Time
-	before  time.Duration // that the run had run before
-	kept    counts        // what the records have of the run
+	runner      *Runner
+	of          *chat.Request // of this stream; not of the run, whose own is in its Header
+	w           *graph.Workflow
+	state       *Run
+	records     Records // nil: there are none
+	ctx         context.Context
+	stop        context.CancelCauseFunc
+	began       time.Time
+	before      time.Duration // that the run had run before
+	savedCounts counts        // what the records have of the run
 
 	out    run.Out
 	result stream.Result
@@ -87,16 +87,16 @@ func newExecution(ctx context.Context, r *Runner, of *chat.Request, state *Run, 
 	x.held = of.Facts.Held != nil && of.Facts.Held()
 	x.voice.init(x)
 	if state.Progress.Sequence > 0 {
-		x.kept = counts{len(state.Ended), len(state.Messages)}
+		x.savedCounts = counts{len(state.Ended), len(state.Messages)}
 	}
 	return x
 }
 
-// final returns the error of a run as its client is to learn of it: where a call was made that
+// finalError returns the error of a run as its client is to learn of it: where a call was made that
 // must not be made twice, or the run continues by itself, nobody must send the same request
 // again.
-func (x *execution) final(err error) error {
-	if err == nil || !x.acted.Load() && !left(err) {
+func (x *execution) finalError(err error) error {
+	if err == nil || !x.acted.Load() && !continuesLater(err) {
 		return err
 	}
 	if _, bug := errors.AsType[*stream.Panic](err); bug {
@@ -107,38 +107,38 @@ func (x *execution) final(err error) error {
 	return &f
 }
 
-// over says whether nothing must begin any more.
+// mustStop says whether nothing must begin any more.
 //
 // It also turns the end of the context (a deadline, a shutdown, a client that left) into
 // the run's error, so that it is looked at before each node.
-func (x *execution) over() bool {
+func (x *execution) mustStop() bool {
 	if x.err == nil && x.out.Err == nil {
 		if cause := fault.Cause(x.ctx); cause != nil {
-			x.fail(cause)
+			x.failRun(cause)
 		}
 	}
 	return x.err != nil || x.out.Err != nil
 }
 
-// fail ends the run: what works is cancelled.
+// failRun ends the run: what works is cancelled.
 //
 // The first error counts. Those that follow from it, such as cancelled nodes, change
 // nothing.
-func (x *execution) fail(err error) {
+func (x *execution) failRun(err error) {
 	if x.err == nil {
 		x.err = err
 		x.stop(err)
 	}
 }
 
-// admit counts an execution.
+// countExecution counts an execution.
 //
 // It fails the run with workflow_limit above max_iterations. Rounds of a node that repeats
-// itself are counted in worker.work, against the same number: a loop cannot hide inside a
+// itself are counted in worker.runRounds, against the same number: a loop cannot hide inside a
 // node.
-func (x *execution) admit() bool {
+func (x *execution) countExecution() bool {
 	if x.count.Add(1) > int64(x.w.Definition().MaxIterations) {
-		x.fail(tooMany())
+		x.failRun(tooMany())
 		return false
 	}
 	x.state.Progress.Iterations = int(x.count.Load())
@@ -146,19 +146,19 @@ func (x *execution) admit() bool {
 }
 
 func tooMany() error {
-	return limit("The workflow ran more nodes than its max_iterations allows")
+	return limitFault("The workflow ran more nodes than its max_iterations allows")
 }
 
-// pass emits an event or a text of a node.
+// passItem emits an event or a text of a node.
 //
 // A delta comes as a text and becomes an event here, since its sender uses its own event
 // again.
-func (x *execution) pass(it *run.Item[*worker]) {
+func (x *execution) passItem(it *run.Item[*worker]) {
 	switch {
 	case it.Event != nil:
 		x.passEvent(it.Of, it.Event)
 	case it.Inner:
-		x.voice.inner(it.Of, it.Text)
+		x.voice.emitInner(it.Of, it.Text)
 	default:
 		x.voice.Text(x.voice.line[it.Of.n], it.Text)
 	}
@@ -173,40 +173,40 @@ func (x *execution) passEvent(k *worker, ev stream.Event) {
 	x.out.Emit(ev)
 }
 
-// event is a node's event without what only some of them have.
-func (x *execution) event(n *graph.Vertex, o *Open, status stream.NodeStatus) *stream.NodeRun {
+// nodeEvent is a node's event without what only some of them have.
+func (x *execution) nodeEvent(n *graph.Vertex, o *Open, status stream.NodeStatus) *stream.NodeRun {
 	return &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: o.Attempt}
 }
 
 // emitNode emits such an event.
 func (x *execution) emitNode(n *graph.Vertex, o *Open, status stream.NodeStatus) {
-	x.out.Emit(x.event(n, o, status))
+	x.out.Emit(x.nodeEvent(n, o, status))
 }
 
-// save keeps a checkpoint. Where that fails nothing begins any more.
+// saveCheckpoint keeps a checkpoint. Where that fails nothing begins any more.
 //
 // While the end of a node is withheld nothing is saved, so that no checkpoint has the text
 // that was not sent. Without records only the number continues, as questions carry it.
-func (x *execution) save(status string) {
+func (x *execution) saveCheckpoint(status string) {
 	if x.err != nil || len(x.withheld) > 0 {
 		return
 	}
-	x.voice.keep()
+	x.voice.saveProgress()
 	if x.records == nil {
 		x.state.Progress.Sequence++
 		return
 	}
-	c := x.state.checkpoint(x.kept, status, x.before+time.Since(x.began))
+	c := x.state.nextCheckpoint(x.savedCounts, status, x.before+time.Since(x.began))
 	if err := x.records.Save(x.ctx, c); err != nil {
 		x.lost = true
-		x.fail(err)
+		x.failRun(err)
 		return
 	}
-	x.kept = counts{c.EndedCount, c.MessageCount}
+	x.savedCounts = counts{c.EndedCount, c.MessageCount}
 }
 
-// left says whether err means that another process, or this one later, continues the run.
-func left(err error) bool {
+// continuesLater says whether err means that another process, or this one later, continues the run.
+func continuesLater(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -217,8 +217,8 @@ func left(err error) bool {
 	return false
 }
 
-// log writes one line about the run, without any text of it.
-func (x *execution) log(what string, err error) {
+// logRun writes one line about the run, without any text of it.
+func (x *execution) logRun(what string, err error) {
 	details := zerolog.Dict().Str("workflow", x.w.Definition().Name).Str("status", x.state.Progress.Status)
 	if err != nil {
 		details.Str("error_type", string(fault.From(err).Type))
@@ -226,11 +226,11 @@ func (x *execution) log(what string, err error) {
 	zerolog.Ctx(x.ctx).Info().Dict("details", details).Msg(what)
 }
 
-// logNode writes one line for the end of a node; ev.Millis is set.
-func (x *execution) logNode(ev *stream.NodeRun) {
+// logNodeEnd writes one line for the end of a node; ev.Millis is set.
+func (x *execution) logNodeEnd(ev *stream.NodeRun) {
 	zerolog.Ctx(x.ctx).Info().Int64("duration_ms", *ev.Millis).Dict("details", zerolog.Dict().
 		Str("node_id", ev.NodeID).Str("type", ev.Type).Str("status", string(ev.Status)).Int("attempt", ev.Attempt)).Msg("node_completed")
 }
 
-// now is in UTC, as all times of a run are stored.
-func now() time.Time { return time.Now().UTC() }
+// nowUTC is in UTC, as all times of a run are stored.
+func nowUTC() time.Time { return time.Now().UTC() }

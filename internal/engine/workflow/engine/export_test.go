@@ -1,4 +1,4 @@
 package engine
 
 // The names that the external tests use.
-var Restore = restore
+var Restore = restorePaused

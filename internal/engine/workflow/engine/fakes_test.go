@@ -104,7 +104,7 @@ func (s *session) Step(ctx context.Context, sink stream.Sink) error {
 	return nil
 }
 
-func (s *session) Over() bool            { return s.over }
+func (s *session) IsOver() bool          { return s.over }
 func (s *session) Waits() *chat.Question { return nil }
 func (s *session) State() (jsontext.Value, error) {
 	p, err := run.Pause(chat.PausedAgent, s.Steps)

@@ -32,17 +32,17 @@ func TestWithheldNodes(t *testing.T) {
 		x := &execution{holding: holding{held: true}, w: w, state: r}
 		for _, n := range []*graph.Vertex{first, one, two} {
 			n.Speaks = true
-			x.withhold(n)
+			x.withholdNode(n)
 		}
 		if len(x.withheld) != 2 || x.withheld[0] != one || x.withheld[1] != two {
 			t.Errorf("%d nodes are withheld", len(x.withheld))
 		}
-		x.replace(sent)
+		x.replaceHeld(sent)
 		if got := [3]string{r.Messages[1].Content, r.Messages[2].Content, r.Messages[3].Content}; got != want {
 			t.Errorf("sent %q: kept are %q, want %q", sent, got, want)
 		}
 		for i, n := range []*graph.Vertex{first, one, two} {
-			if e := r.ended(n); (e.Critic == nil) != (i > 0) || (e.Wrote == nil) != (i > 0) {
+			if e := r.endOf(n); (e.Critic == nil) != (i > 0) || (e.Wrote == nil) != (i > 0) {
 				t.Errorf("sent %q: of %s is kept %+v", sent, n.ID, e)
 			}
 		}

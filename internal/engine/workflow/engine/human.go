@@ -44,16 +44,16 @@ func (humanKind) Default(n *graph.Node) {
 func (humanKind) Check(n *graph.Vertex) []graph.Problem { return graph.Require(n, "prompt", n.Prompt) }
 func (humanKind) Asks() bool                            { return true }
 
-// question implements asking. The wait counts from now.
-func (humanKind) question(x *execution, n *graph.Vertex) (*Question, error) {
-	prompt, err := n.FillPrompt(x.ctx, x.state.view(n))
+// makeQuestion implements asking. The wait counts from now.
+func (humanKind) makeQuestion(x *execution, n *graph.Vertex) (*Question, error) {
+	prompt, err := n.FillPrompt(x.ctx, x.state.viewOf(n))
 	if err != nil {
 		return nil, err
 	}
 	return &Question{Kind: chat.AskHuman, Prompt: prompt, Schema: n.Schema, Expires: time.Now().Add(n.Timeout).UTC()}, nil
 }
 
-// begin continues with what the person has decided.
-func (humanKind) begin(x *execution, n *graph.Vertex, o *Open, _ bool) { x.decided(n, o) }
+// beginNode continues with what the person has decided.
+func (humanKind) beginNode(x *execution, n *graph.Vertex, o *Open, _ bool) { x.continueDecided(n, o) }
 
 func (humanKind) Draw(*graph.Node) (left, label, right string) { return "[/", "a person", "/]" }

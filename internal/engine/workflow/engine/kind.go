@@ -17,16 +17,16 @@ var kinds = []kind{
 type kind interface {
 	graph.Kind
 
-	// begin carries a node out, and reports its end to x. It is called on the goroutine of
+	// beginNode carries a node out, and reports its end to x. It is called on the goroutine of
 	// the run. alone: no other node works, or can begin.
-	begin(x *execution, n *graph.Vertex, o *Open, alone bool)
+	beginNode(x *execution, n *graph.Vertex, o *Open, alone bool)
 }
 
 // asking is a kind whose nodes are a question to a person. Such a node begins when the
 // person has decided.
 type asking interface {
-	// question asks what the node's texts say, at this place of the run.
-	question(x *execution, n *graph.Vertex) (*Question, error)
+	// makeQuestion asks what the node's texts say, at this place of the run.
+	makeQuestion(x *execution, n *graph.Vertex) (*Question, error)
 }
 
 // Kinds returns what can be a node of a workflow, for what reads and compiles definitions.

@@ -14,9 +14,11 @@ const (
 	maxJournal  = 64 << 10 // of what an agent node keeps of itself
 )
 
-// limit is the fault of a run that is larger than it may be. Its message is shown to the
+// limitFault is the fault of a run that is larger than it may be. Its message is shown to the
 // caller: it names the bound and quotes nothing.
-func limit(message string) error { return &fault.Error{Type: fault.WorkflowLimit, Message: message} }
+func limitFault(message string) error {
+	return &fault.Error{Type: fault.WorkflowLimit, Message: message}
+}
 
 // lastSave bounds the saving of a failure.
 const lastSave = 2 * time.Second

@@ -16,14 +16,14 @@ import (
 	"sluice/stream"
 )
 
-// run keeps the run, lets it work when there is room for it, and says how it ended.
+// runStream keeps the run, lets it work when there is room for it, and says how it ended.
 //
 // The sink's error wins over the run's, as the caller judges by it that the client has
 // gone. The workflow's timeout counts what the run has worked before, and neither the wait
 // for room nor for people.
-func (x *execution) run() (stream.Result, error) {
-	x.keep()
-	if leave := x.enter(); leave != nil {
+func (x *execution) runStream() (stream.Result, error) {
+	x.saveStart()
+	if leave := x.enterRun(); leave != nil {
 		defer leave()
 	}
 	ctx, cancel := context.WithTimeoutCause(x.ctx, max(x.w.Definition().Timeout-x.before, 0), &fault.Error{
@@ -31,118 +31,118 @@ func (x *execution) run() (stream.Result, error) {
 	})
 	defer cancel()
 	x.ctx, x.began = ctx, time.Now()
-	x.loop()
-	x.finish()
+	x.runLoop()
+	x.finishStream()
 	x.runner.counts.runs.Inc(x.w.Definition().Name, x.state.Progress.Status)
-	x.log("workflow_completed", x.err)
+	x.logRun("workflow_completed", x.err)
 	if x.out.Err != nil {
 		return x.result, x.out.Err
 	}
-	return x.result, x.final(x.err)
+	return x.result, x.finalError(x.err)
 }
 
-// enter waits until the run may work. What has failed by now need not.
+// enterRun waits until the run may work. What has failed by now need not.
 //
 // leave is nil if there is no limit, or if the run may not work; then x.err says why.
-func (x *execution) enter() (leave func()) {
+func (x *execution) enterRun() (leave func()) {
 	if x.runner.cfg.Enter == nil || x.err != nil {
 		return nil
 	}
 	x.out.Flush() // a client that waits learns that the run is there
 	leave, err := x.runner.cfg.Enter(x.ctx)
 	if err != nil {
-		x.fail(err)
+		x.failRun(err)
 	}
 	return leave
 }
 
-// keep saves where the run stands, before anything is done.
+// saveStart saves where the run stands, before anything is done.
 //
 // A run that has failed before, whose caller did not learn of it, fails again with the same
 // fault: no node runs, nothing is written. A run that was taken over is not saved here: its
 // claim is in the record already.
-func (x *execution) keep() {
-	x.log("workflow_started", nil)
+func (x *execution) saveStart() {
+	x.logRun("workflow_started", nil)
 	p := &x.state.Progress
 	switch {
 	case p.Failure != nil: // and nobody learned of it
 		x.lost = true
-		x.fail(&fault.Error{Type: p.Failure.Type, Message: p.Failure.Message})
+		x.failRun(&fault.Error{Type: p.Failure.Type, Message: p.Failure.Message})
 	case p.Sequence == 0:
-		x.save(CheckpointCreated)
+		x.saveCheckpoint(CheckpointCreated)
 	case x.state.Origin == nil || !x.state.Origin.Orphaned():
-		x.save(CheckpointResumed)
+		x.saveCheckpoint(CheckpointResumed)
 	}
 }
 
-// loop works until nothing can be done any more.
+// runLoop works until nothing can be done any more.
 //
 // It ends with an error, with the end of the run, or with a question that has gone out.
-// pause returns false where nobody can be asked: then the refused calls continue, and the loop
+// pauseRun returns false where nobody can be asked: then the refused calls continue, and the loop
 // with them.
-func (x *execution) loop() {
+func (x *execution) runLoop() {
 	defer x.running.Wait()
 	for {
-		x.launch()
+		x.launchNodes()
 		switch {
 		case len(x.working) > 0:
-			x.receive()
-		case x.err != nil || x.out.Err != nil || x.state.over() || x.pause():
+			x.receiveItems()
+		case x.err != nil || x.out.Err != nil || x.state.hasEnded() || x.pauseRun():
 			return
 		}
 	}
 }
 
-// launch begins what can begin.
+// launchNodes begins what can begin.
 //
 // A node that must be asked about is asked first; a rejection closes the node at once.
-func (x *execution) launch() {
-	for !x.over() {
-		o, alone := x.next()
+func (x *execution) launchNodes() {
+	for !x.mustStop() {
+		o, alone := x.nextNode()
 		if o == nil {
 			return
 		}
 		n := x.w.Node(o.Node)
 		switch {
-		case x.asks(n, o):
-			x.ask(n, o)
-		case o.Decision != nil && rejected(o.Decision):
-			x.decided(n, o)
+		case x.needsPerson(n, o):
+			x.askBefore(n, o)
+		case o.Decision != nil && isRejection(o.Decision):
+			x.continueDecided(n, o)
 		default:
-			n.Kind.(kind).begin(x, n, o, alone)
+			n.Kind.(kind).beginNode(x, n, o, alone)
 		}
 	}
 }
 
-// work carries a node out on a worker, which calls perform for each round. A node that is
+// workNode carries a node out on a worker, which calls perform for each round. A node that is
 // alone works here, without a goroutine of its own.
-func (x *execution) work(n *graph.Vertex, o *Open, alone bool, perform func(*worker) error) {
-	if !x.admit() {
+func (x *execution) workNode(n *graph.Vertex, o *Open, alone bool, perform func(*worker) error) {
+	if !x.countExecution() {
 		return
 	}
-	k := x.start(n, o)
+	k := x.startWorker(n, o)
 	k.perform = perform
 	if !alone {
 		x.out.Flush()
-		x.spawn(k)
+		x.spawnWorker(k)
 		return
 	}
-	out, err := k.work()
-	x.end(k, out, err)
+	out, err := k.runRounds()
+	x.endWorker(k, out, err)
 }
 
-// next returns a node that can begin, and whether no other can, or works.
+// nextNode returns a node that can begin, and whether no other can, or works.
 //
 // found is nil if no node can begin, or if maxParallel work. A node waits its turn in the
 // graph's order, which is that of the frontier.
-func (x *execution) next() (found *Open, alone bool) {
+func (x *execution) nextNode() (found *Open, alone bool) {
 	if len(x.working) >= maxParallel {
 		return nil, false
 	}
 	alone = len(x.working) == 0
 	for i := range x.state.Progress.Frontier {
 		o := &x.state.Progress.Frontier[i]
-		if o.Waits() || x.works(o.Node) {
+		if o.Waits() || x.hasWorker(o.Node) {
 			continue
 		}
 		if found != nil {
@@ -153,28 +153,28 @@ func (x *execution) next() (found *Open, alone bool) {
 	return found, alone
 }
 
-// works says whether a node has a worker. Such a node is in the frontier too, until it has
+// hasWorker says whether a node has a worker. Such a node is in the frontier too, until it has
 // ended.
-func (x *execution) works(node string) bool {
+func (x *execution) hasWorker(node string) bool {
 	return slices.ContainsFunc(x.working, func(k *worker) bool { return k.n.ID == node })
 }
 
-// start opens an execution of a node that works.
+// startWorker opens an execution of a node that works.
 //
 // The event is flushed before the node works, for a client sees what runs while the model still
 // thinks; but that of a node which is alone goes with the event of its first call, if it calls a tool.
-func (x *execution) start(n *graph.Vertex, o *Open) *worker {
+func (x *execution) startWorker(n *graph.Vertex, o *Open) *worker {
 	k := newWorker(x, n, *o)
 	x.working = append(x.working, k)
 	x.emitNode(n, o, stream.NodeStarted)
 	return k
 }
 
-// spawn gives a node a goroutine of its own.
+// spawnWorker gives a node a goroutine of its own.
 //
 // The worker sees the run as it was when it began, so that it needs no lock. unwatch wakes
 // it from a full queue if its context ends while it waits there.
-func (x *execution) spawn(k *worker) {
+func (x *execution) spawnWorker(k *worker) {
 	if x.queue == nil {
 		x.queue = run.NewQueue[*worker]()
 	}
@@ -183,24 +183,24 @@ func (x *execution) spawn(k *worker) {
 	// Goroutine (node of a workflow): runs the node and puts its events into a queue; the turn's
 	// goroutine emits them.
 	// Ends: the node is over.
-	// Waits: the run, before it ends (`internal/engine/workflow/engine/loop.go`: loop).
+	// Waits: the run, before it ends (`internal/engine/workflow/engine/loop.go`: runLoop).
 	x.running.Go(func() {
-		out, err := k.work()
-		x.queue.End(func() { x.end(k, out, err) })
+		out, err := k.runRounds()
+		x.queue.End(func() { x.endWorker(k, out, err) })
 	})
 }
 
-// receive takes what the nodes have handed over.
+// receiveItems takes what the nodes have handed over.
 //
 // It waits until there is something. After an error of the run texts and events are
-// dropped, but ends are taken, for else loop would wait for ever. A sink that fails closes
+// dropped, but ends are taken, for else runLoop would wait for ever. A sink that fails closes
 // the queue, so that no worker waits for room that never comes.
-func (x *execution) receive() {
+func (x *execution) receiveItems() {
 	for _, it := range x.queue.Receive() {
-		if it.Over != nil {
-			it.Over()
+		if it.End != nil {
+			it.End()
 		} else if x.err == nil {
-			x.pass(&it)
+			x.passItem(&it)
 		}
 	}
 	x.out.Flush()
@@ -210,11 +210,11 @@ func (x *execution) receive() {
 	}
 }
 
-// finish ends the stream of the run: it is over, has failed, or waits.
+// finishStream ends the stream of the run: it is over, has failed, or waits.
 //
-// A run that waits was kept by pause. The usage is that of the whole run and not of this
+// A run that waits was saved by pauseRun. The usage is that of the whole run and not of this
 // stream alone.
-func (x *execution) finish() {
+func (x *execution) finishStream() {
 	p := &x.state.Progress
 	x.result.Usage = p.Usage
 	switch {
@@ -222,13 +222,13 @@ func (x *execution) finish() {
 		x.saveFailure()
 	case len(p.Frontier) > 0: // it waits
 	default:
-		x.voice.Rest(x.voice.ended)
+		x.voice.FlushEnded(x.voice.hasEnded)
 		x.out.Flush()
 		if x.result.Reason == "" {
 			x.result.Reason = stream.Stop
 		}
 		if len(x.withheld) > 0 {
-			x.result.StoreAnswer = x.settle
+			x.result.StoreAnswer = x.saveEnd
 		}
 	}
 }
@@ -239,10 +239,10 @@ func (x *execution) finish() {
 // the write fails too the run stays as its last checkpoint has it; another process takes it
 // over and tries again.
 func (x *execution) saveFailure() {
-	if x.records == nil || x.lost || left(x.err) {
+	if x.records == nil || x.lost || continuesLater(x.err) {
 		return
 	}
-	x.replace("")
+	x.replaceHeld("")
 	err := x.err
 	if err == nil { // nobody listens any more
 		err = x.out.Err
@@ -251,7 +251,7 @@ func (x *execution) saveFailure() {
 	x.state.Progress.Status, x.state.Progress.Failure = StatusFailed, &Failure{f.Type, f.Message}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), lastSave)
 	defer cancel()
-	if err := x.records.Save(ctx, x.state.checkpoint(x.kept, CheckpointCreated, x.before+time.Since(x.began))); err != nil {
+	if err := x.records.Save(ctx, x.state.nextCheckpoint(x.savedCounts, CheckpointCreated, x.before+time.Since(x.began))); err != nil {
 		zerolog.Ctx(x.ctx).Warn().Dict("details", zerolog.Dict().Str("task_id", x.state.Header.ID).
 			Str("workflow", x.w.Definition().Name).AnErr("cause", err)).Msg("checkpoint_lost")
 	}

@@ -28,7 +28,7 @@ type Kept struct {
 
 // settled is an intent and what came of it; nil: it is not known.
 //
-// tries counts how often the call was let through; Intend compares it with Intent.Again.
+// tries counts how often the call was let through; Intend compares it with Intent.Retries.
 type settled struct {
 	result *tool.Result
 	tries  int
@@ -69,22 +69,22 @@ func (k *Kept) Intend(_ context.Context, i *Intent) (*tool.Result, error) {
 		case s.result != nil:
 			known := *s.result
 			return &known, nil
-		case s.tries > i.Again:
+		case s.tries > i.Retries:
 			return nil, ErrUnknown
 		}
 	}
 	if k.intents == nil {
 		k.intents = map[string]*settled{}
 	}
-	k.intents[i.Key] = &settled{tries: 1 + i.Again}
+	k.intents[i.Key] = &settled{tries: 1 + i.Retries}
 	return nil, nil
 }
 
-// Settle implements Records.
+// StoreOutcome implements Records.
 //
 // A failure of unknown effect stays as it is: an intent without a result. The next Intend
 // then returns ErrUnknown.
-func (k *Kept) Settle(_ context.Context, i *Intent, result *tool.Result, err error) error {
+func (k *Kept) StoreOutcome(_ context.Context, i *Intent, result *tool.Result, err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch f := fault.From(err); {

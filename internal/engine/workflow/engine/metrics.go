@@ -23,9 +23,9 @@ func newInstruments(m *metrics.Registry) instruments {
 	}
 }
 
-func (i *instruments) began() { i.active.Add(1) }
-func (i *instruments) left()  { i.active.Add(-1) }
+func (i *instruments) countBegun() { i.active.Add(1) }
+func (i *instruments) countLeft()  { i.active.Add(-1) }
 
-func (i *instruments) ended(kind graph.NodeType, elapsed time.Duration) {
+func (i *instruments) countEnded(kind graph.NodeType, elapsed time.Duration) {
 	i.nodes.Observe(elapsed.Seconds(), string(kind))
 }

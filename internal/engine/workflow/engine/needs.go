@@ -28,8 +28,8 @@ type Session interface {
 	// call, or behind the calls that it asked for. It emits what happens, and returns the
 	// errors of a stream.Runner.
 	Step(ctx context.Context, sink stream.Sink) error
-	// Over says whether the agent has answered.
-	Over() bool
+	// IsOver says whether the agent has answered.
+	IsOver() bool
 	// Waits returns what a person must answer before the next Step; nil: nothing.
 	Waits() *chat.Question
 	// State returns the session as one JSON value, for Request.Resumed.
@@ -73,11 +73,11 @@ type Reply struct {
 // nothing that follows from the change until Save has returned: a checkpoint, then the
 // next node, then the event that reports it. While an agent node runs, Journal is called after
 // each step of its session, from the goroutine of the node; and around each call of a tool that
-// is not safe to repeat Intend and Settle, from any goroutine. Begin, Intend, Settle and
+// is not safe to repeat Intend and StoreOutcome, from any goroutine. Begin, Intend, StoreOutcome and
 // Journal calls of several nodes come at the same time, Save calls one at a time.
 //
 // Anyone who continues with a run that another process began reads its parts back, puts what
-// Journal kept last of each node into Open.Entry, and calls restore and Runner.Continue.
+// Journal kept last of each node into Open.Entry, and calls Run.Join and Runner.Continue.
 //
 // An error of any method ends the run's stream with that error, and no node starts any
 // more: *fault.Error of type store_unavailable if the store is unavailable, or that of a lease
@@ -94,8 +94,8 @@ type Records interface {
 	// before, with this key, by a process that is gone, it returns what is known: the
 	// result, or ErrUnknown if none was kept. No call is made without a nil error.
 	Intend(ctx context.Context, i *Intent) (*tool.Result, error)
-	// Settle keeps the result of such a call, or that it failed without effect.
-	Settle(ctx context.Context, i *Intent, result *tool.Result, err error) error
+	// StoreOutcome keeps the result of such a call, or that it failed without effect.
+	StoreOutcome(ctx context.Context, i *Intent, result *tool.Result, err error) error
 }
 
 // ErrUnknown is wrapped by the error of Intend where a call was made of which no result

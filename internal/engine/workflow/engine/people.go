@@ -15,32 +15,32 @@ import (
 	"sluice/stream"
 )
 
-// asks says whether a person is to be asked before the node.
+// needsPerson says whether a person is to be asked before the node.
 //
 // It is asked once for each node of a run: a decision, or a question under way, answers it.
-func (x *execution) asks(n *graph.Vertex, o *Open) bool {
+func (x *execution) needsPerson(n *graph.Vertex, o *Open) bool {
 	return o.Decision == nil && o.Asks == nil && (n.Kind.Asks() || n.Checkpoint)
 }
 
-// ask leaves a node waiting for a person.
+// askBefore leaves a node waiting for a person.
 //
-// The question itself goes out in pause, when nothing else can work: so all questions of
+// The question itself goes out in pauseRun, when nothing else can work: so all questions of
 // parallel branches come together. The checkpoint is saved before that, because other
 // branches may continue for long.
-func (x *execution) ask(n *graph.Vertex, o *Open) {
+func (x *execution) askBefore(n *graph.Vertex, o *Open) {
 	q := &Question{Kind: chat.AskHuman, Prompt: "Go on with " + n.ID + "?"}
 	if own, ok := n.Kind.(asking); ok {
-		if !x.admit() {
+		if !x.countExecution() {
 			return
 		}
 		var err error
-		if q, err = own.question(x, n); err != nil {
-			x.fail(err)
+		if q, err = own.makeQuestion(x, n); err != nil {
+			x.failRun(err)
 			return
 		}
 	}
 	x.emitNode(n, o, stream.NodeStarted)
-	x.await(n, o, q)
+	x.awaitAnswer(n, o, q)
 }
 
 // askCalls leaves a node waiting for a person's word on its calls.
@@ -52,35 +52,35 @@ func (x *execution) askCalls(n *graph.Vertex, o *Open, w *waiting) {
 	if o.Entry != nil {
 		o.Round = o.Entry.Round
 	}
-	x.await(n, o, w.question)
+	x.awaitAnswer(n, o, w.question)
 }
 
-// await keeps that a node waits.
-func (x *execution) await(n *graph.Vertex, o *Open, q *Question) {
+// awaitAnswer keeps that a node waits.
+func (x *execution) awaitAnswer(n *graph.Vertex, o *Open, q *Question) {
 	q.Key = NewUUID()
 	o.Asks = q
 	x.state.Progress.Position = n.ID
 	x.emitNode(n, o, stream.NodeWaiting)
-	x.save(checkpointAwaiting)
+	x.saveCheckpoint(checkpointAwaiting)
 	x.out.Flush()
 }
 
-func rejected(d *Decision) bool { return d.Action == string(chat.Reject) }
+func isRejection(d *Decision) bool { return d.Action == string(chat.Reject) }
 
-// decided continues with a node whose person has decided, and that runs nothing itself: one
+// continueDecided continues with a node whose person has decided, and that runs nothing itself: one
 // that is a question, or one that was not allowed to run.
 //
 // A rejection ends the run unless an edge accepts it. For a wait that ran out
 // on_timeout decides: fail ends the run also where an edge would take a rejection.
-func (x *execution) decided(n *graph.Vertex, o *Open) {
+func (x *execution) continueDecided(n *graph.Vertex, o *Open) {
 	x.emitNode(n, o, stream.NodeStarted)
-	x.settleDecision(n, o, o.Decision, 0)
+	x.applyDecision(n, o, o.Decision, 0)
 }
 
-// settleDecision is the end of a node at which d decides how the run continues.
-func (x *execution) settleDecision(n *graph.Vertex, o *Open, d *Decision, elapsed time.Duration) {
-	if rejected(d) {
-		ok, err := n.Accepts(x.ctx, x.state.decided(n, d))
+// applyDecision is the end of a node at which d decides how the run continues.
+func (x *execution) applyDecision(n *graph.Vertex, o *Open, d *Decision, elapsed time.Duration) {
+	if isRejection(d) {
+		ok, err := n.Accepts(x.ctx, x.state.decidedView(n, d))
 		if err == nil && (!ok || d.Late && n.OnTimeout == failOnTimeout) {
 			message := "The person who was asked has refused"
 			if d.Late {
@@ -89,14 +89,14 @@ func (x *execution) settleDecision(n *graph.Vertex, o *Open, d *Decision, elapse
 			err = &fault.Error{Type: fault.ApprovalRejected, Message: message}
 		}
 		if err != nil {
-			x.failed(n, o, err, elapsed)
+			x.failNode(n, o, err, elapsed)
 			return
 		}
 	}
-	x.close(n, *o, d.outcome(n), elapsed)
+	x.closeNode(n, *o, d.outcomeAt(n), elapsed)
 }
 
-// pause ends the stream with the questions that wait. It returns false if nobody can be
+// pauseRun ends the stream with the questions that wait. It returns false if nobody can be
 // asked: then the calls that wait are refused, and the run continues.
 //
 // It runs when all workers have ended and the frontier has only nodes that wait. It returns
@@ -104,41 +104,41 @@ func (x *execution) settleDecision(n *graph.Vertex, o *Open, d *Decision, elapse
 // the question goes out, for an answer may come to another process at once. Where the
 // answer is held back the record has its words only once it is sure that they are sent: if
 // nobody can be asked it is held back further.
-func (x *execution) pause() bool {
-	x.voice.Rest(x.voice.ended)
+func (x *execution) pauseRun() bool {
+	x.voice.FlushEnded(x.voice.hasEnded)
 	x.out.Flush()
 	hidden := x.held && x.records != nil
 	if !hidden {
-		x.disclose()
+		x.discloseHeld()
 	}
-	p, err := x.paused()
+	p, err := x.makePaused()
 	if err == nil && !hidden {
-		err = x.wait()
+		err = x.saveWait()
 	}
 	if err == nil {
 		if refusal := x.of.Facts.Pause(p); refusal != "" {
-			x.refuse(refusal)
+			x.refuseQuestions(refusal)
 			return false
 		}
 		if hidden {
-			x.disclose()
-			err = x.wait()
+			x.discloseHeld()
+			err = x.saveWait()
 		}
 	}
 	if err != nil {
-		x.fail(err)
+		x.failRun(err)
 		return true
 	}
 	x.result.Reason, x.result.Paused = stream.ApprovalRequired, p
 	return true
 }
 
-// paused returns what the run ends its stream with.
-func (x *execution) paused() (*chat.Paused, error) {
+// makePaused returns what the run ends its stream with.
+func (x *execution) makePaused() (*chat.Paused, error) {
 	x.state.Progress.Status = StatusWaiting
-	x.voice.keep()
+	x.voice.saveProgress()
 	x.state.Progress.Elapsed = x.before + time.Since(x.began)
-	waiting, err := x.state.paused(x.records != nil && x.runner.cfg.Load != nil)
+	waiting, err := x.state.pausedRun(x.records != nil && x.runner.cfg.Load != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -151,27 +151,27 @@ func (x *execution) paused() (*chat.Paused, error) {
 	return p, nil
 }
 
-// wait keeps that the run waits.
-func (x *execution) wait() error {
+// saveWait keeps that the run waits.
+func (x *execution) saveWait() error {
 	if x.err != nil || x.records == nil { // a checkpoint before may have failed
 		return x.err
 	}
 	x.state.Progress.Status = StatusWaiting
 	err := x.records.Wait(x.ctx, &x.state.Progress)
-	x.lost = left(err)
+	x.lost = continuesLater(err)
 	return err
 }
 
-// refuse answers questions that nobody can be asked.
+// refuseQuestions answers questions that nobody can be asked.
 //
 // Calls are refused and the agent learns why. A node that asks itself, and a call of unknown
 // outcome, cannot continue without an answer: the run fails.
-func (x *execution) refuse(why string) {
+func (x *execution) refuseQuestions(why string) {
 	x.state.Progress.Status = StatusRunning
 	for i := range x.state.Progress.Frontier {
 		o := &x.state.Progress.Frontier[i]
 		if len(o.Asks.Calls) == 0 || o.Asks.Kind == chat.AskOutcome {
-			x.fail(&fault.Error{Type: fault.ApprovalRejected, Message: "Nobody can be asked: " + why})
+			x.failRun(&fault.Error{Type: fault.ApprovalRejected, Message: "Nobody can be asked: " + why})
 			return
 		}
 		for _, c := range o.Asks.Calls {

@@ -26,16 +26,16 @@ import (
 //
 // Calls of one agent run at the same time, and so use it at the same time.
 type recorder struct {
-	worker *worker
-	mu     sync.Mutex         // guards the fields below
-	made   map[string]int     // how many equal calls there were
-	acted  bool               // a call took effect, or may have, in this round
-	unsure []chat.PendingCall // of which nobody knows what became: a person is asked
-	lost   error              // of the records: the run is not ours any more, or they are unavailable
+	worker     *worker
+	mu         sync.Mutex         // guards the fields below
+	callCounts map[string]int     // how many equal calls there were
+	acted      bool               // a call took effect, or may have, in this round
+	unsure     []chat.PendingCall // of which nobody knows what became: a person is asked
+	lost       error              // of the records: the run is not ours any more, or they are unavailable
 }
 
 // unknownCalls are the calls of a run of which nobody knows what became, by what makes
-// calls equal (Intent.same) and by node. Nodes that work at the same time share it.
+// calls equal (Intent.callIdentity) and by node. Nodes that work at the same time share it.
 type unknownCalls struct {
 	mu   sync.Mutex
 	list []unknownCall // few, if any
@@ -59,8 +59,8 @@ func (u *unknownCalls) has(same string) bool {
 	return slices.ContainsFunc(u.list, func(c unknownCall) bool { return c.same == same })
 }
 
-// of returns those of a node, sorted.
-func (u *unknownCalls) of(node string) (calls []string) {
+// callsOf returns those of a node, sorted.
+func (u *unknownCalls) callsOf(node string) (calls []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, c := range u.list {
@@ -86,7 +86,7 @@ func unknownOf(r *Run) *unknownCalls {
 			continue
 		}
 		for _, c := range o.Asks.Calls {
-			u.add(sameCall(c.Server, c.Tool, hashOf(c.Arguments)), o.Node)
+			u.add(sameCall(c.Server, c.Tool, hashOfArguments(c.Arguments)), o.Node)
 		}
 	}
 	return u
@@ -99,14 +99,14 @@ func outcomeUnknown(ctx context.Context, err error) bool {
 	return f != nil && !f.NoEffect && (f.Unknown || f.Type == fault.Internal || ctx.Err() != nil)
 }
 
-// unknown is what a call comes to of which nobody knows what became of it: f says how that
+// reportUnknown is what a call comes to of which nobody knows what became of it: f says how that
 // came.
 //
 // If a person can be asked the call is noted, and the node waits at the end of the agent's
 // step. Otherwise, or if the policy says so, the caller must decide.
-func (r *recorder) unknown(i *Intent, spec *tool.Spec, call tool.Call, f fault.Error) error {
+func (r *recorder) reportUnknown(i *Intent, spec *tool.Spec, call tool.Call, f fault.Error) error {
 	k := r.worker
-	k.x.unknown.add(i.same(), k.n.ID)
+	k.x.unknown.add(i.callIdentity(), k.n.ID)
 	if f.Service == "" {
 		f.Service = "mcp:" + spec.Server
 	}
@@ -121,21 +121,21 @@ func (r *recorder) unknown(i *Intent, spec *tool.Spec, call tool.Call, f fault.E
 	return &f
 }
 
-// stopped is the fault of a call whose process is gone.
-func stopped() fault.Error {
+// stoppedFault is the fault of a call whose process is gone.
+func stoppedFault() fault.Error {
 	return fault.Error{Type: fault.ToolFailed, Unknown: true, Message: "The gateway stopped while this call was under way: whether it took effect is not known",
 		Hint: "The gateway stopped while this call was under way"}
 }
 
-// equal is the fault of a call that is not made, as it is not known what became of one that
+// equalFault is the fault of a call that is not made, as it is not known what became of one that
 // asked for the same.
-func equal() fault.Error {
+func equalFault() fault.Error {
 	const why = "An equal call was made before, and whether it took effect is not known: this one was not made"
 	return fault.Error{Type: fault.ToolFailed, NoEffect: true, Message: why, Hint: why + ". Do not repeat it; tell the user so."}
 }
 
-// cut is the fault of a call that was cut before its answer came.
-func cut(err error) fault.Error {
+// cutFault is the fault of a call that was cut before its answer came.
+func cutFault(err error) fault.Error {
 	f := *fault.From(err)
 	f.Unknown = true
 	return f
@@ -151,8 +151,8 @@ func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, ru
 	if spec == nil || spec.Annotations.Repeatable() {
 		return run(ctx, call)
 	}
-	intent := r.intent(spec, call)
-	known, err := r.known(ctx, intent, spec, call)
+	intent := r.intentOf(spec, call)
+	known, err := r.saveIntent(ctx, intent, spec, call)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -162,72 +162,72 @@ func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, ru
 	result, err := run(tool.WithKey(ctx, intent.Key), call)
 	unknown := outcomeUnknown(ctx, err)
 	if unknown || err == nil && !result.IsError {
-		r.act()
+		r.markActed()
 	}
-	r.settle(ctx, intent, &result, err)
+	r.storeOutcome(ctx, intent, &result, err)
 	if unknown && r.worker.x.ctx.Err() == nil {
-		return result, r.unknown(intent, spec, call, cut(err))
+		return result, r.reportUnknown(intent, spec, call, cutFault(err))
 	}
 	return result, err
 }
 
-// known keeps the intent of a call, unless it need not be made: then it returns what the
+// saveIntent keeps the intent of a call, unless it need not be made: then it returns what the
 // call came to. nil: the call is to be made.
-func (r *recorder) known(ctx context.Context, intent *Intent, spec *tool.Spec, call tool.Call) (*tool.Result, error) {
+func (r *recorder) saveIntent(ctx context.Context, intent *Intent, spec *tool.Spec, call tool.Call) (*tool.Result, error) {
 	switch o := r.worker.outcomeOf(intent.Key); {
-	case o == nil && r.worker.x.unknown.has(intent.same()):
-		return nil, r.unknown(intent, spec, call, equal())
+	case o == nil && r.worker.x.unknown.has(intent.callIdentity()):
+		return nil, r.reportUnknown(intent, spec, call, equalFault())
 	case o == nil:
-	case o.Again > 0:
-		intent.Again = o.Again
+	case o.Retries > 0:
+		intent.Retries = o.Retries
 	case o.Done:
 		return &tool.Result{ID: call.ID, Name: call.Name, Text: o.Result}, nil
 	default:
 		return &tool.Result{ID: call.ID, Name: call.Name, IsError: true, Text: "A person says that this call was not carried out."}, nil
 	}
-	known, err := r.intend(ctx, intent)
+	known, err := r.storeIntent(ctx, intent)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		return nil, r.unknown(intent, spec, call, stopped())
+		return nil, r.reportUnknown(intent, spec, call, stoppedFault())
 	case err != nil:
-		return nil, r.lose(err)
+		return nil, r.failRecords(err)
 	case known != nil:
 		known.ID, known.Name = call.ID, call.Name
 	}
 	return known, nil
 }
 
-// intend keeps the intent of a call. Without records nothing is kept, and nothing known.
-func (r *recorder) intend(ctx context.Context, i *Intent) (*tool.Result, error) {
+// storeIntent keeps the intent of a call. Without records nothing is kept, and nothing known.
+func (r *recorder) storeIntent(ctx context.Context, i *Intent) (*tool.Result, error) {
 	if r.worker.x.records == nil {
 		return nil, nil
 	}
 	return r.worker.x.records.Intend(ctx, i)
 }
 
-// settle keeps what a call came to, even if the node was cancelled meanwhile. A failure to
+// storeOutcome keeps what a call came to, even if the node was cancelled meanwhile. A failure to
 // keep it does not take the result from the caller, but ends the run after the step.
-func (r *recorder) settle(ctx context.Context, i *Intent, result *tool.Result, err error) {
+func (r *recorder) storeOutcome(ctx context.Context, i *Intent, result *tool.Result, err error) {
 	if r.worker.x.records == nil {
 		return
 	}
-	if kept := r.worker.x.records.Settle(context.WithoutCancel(ctx), i, result, err); kept != nil {
-		_ = r.lose(kept)
+	if kept := r.worker.x.records.StoreOutcome(context.WithoutCancel(ctx), i, result, err); kept != nil {
+		_ = r.failRecords(kept)
 	}
 }
 
-// act notes that a call took effect, or may have.
-func (r *recorder) act() {
+// markActed notes that a call took effect, or may have.
+func (r *recorder) markActed() {
 	r.worker.x.acted.Store(true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.acted = true
 }
 
-// lose notes that the records of the run failed.
+// failRecords notes that the records of the run failed.
 //
 // The first error counts; it is returned as it came.
-func (r *recorder) lose(err error) error {
+func (r *recorder) failRecords(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lost == nil {
@@ -236,17 +236,17 @@ func (r *recorder) lose(err error) error {
 	return err
 }
 
-// intent returns the intent of a call. Its key holds how many equal calls there were
+// intentOf returns the intent of a call. Its key holds how many equal calls there were
 // before it in this round: the model may mean to do a thing twice. It is not idempotent:
 // each use counts one more equal call.
-func (r *recorder) intent(spec *tool.Spec, call tool.Call) *Intent {
+func (r *recorder) intentOf(spec *tool.Spec, call tool.Call) *Intent {
 	k := r.worker
-	i := &Intent{Node: k.n.ID, Attempt: k.open.Attempt, CallID: call.ID, Tool: spec.Name, Server: spec.Server, Hash: hashOf(call.Arguments)}
-	same := strconv.Itoa(k.round) + " " + i.same()
+	i := &Intent{Node: k.n.ID, Attempt: k.open.Attempt, CallID: call.ID, Tool: spec.Name, Server: spec.Server, Hash: hashOfArguments(call.Arguments)}
+	same := strconv.Itoa(k.round) + " " + i.callIdentity()
 	r.mu.Lock()
-	nth := r.made[same]
-	r.made[same]++
+	nth := r.callCounts[same]
+	r.callCounts[same]++
 	r.mu.Unlock()
-	i.Key = uuidOf(k.seen.Header.ID, k.n.ID, same, fmt.Sprint(nth))
+	i.Key = uuidOfParts(k.seen.Header.ID, k.n.ID, same, fmt.Sprint(nth))
 	return i
 }

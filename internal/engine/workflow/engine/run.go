@@ -22,7 +22,7 @@ import (
 // in place of the one before. So what is stored of a run grows with what is said in it,
 // and not with the square of that.
 //
-// A Run is used by one goroutine at a time. Its zero value is not usable; begin and restore
+// A Run is used by one goroutine at a time. Its zero value is not usable; newRun and restorePaused
 // make one.
 type Run struct {
 	Header   Header    `json:"header"`
@@ -52,19 +52,19 @@ func (r *Run) Workflow() *graph.Workflow { return r.w }
 
 // Header is what never changes of a run.
 type Header struct {
-	ID         string    `json:"id"` // the task's; one of our own where turns are not kept
-	Workflow   string    `json:"workflow"`
-	Definition string    `json:"definition"` // its SHA-256
-	CreatedAt  time.Time `json:"created_at"`
-	Asked      Asked     `json:"asked"`
+	ID         string        `json:"id"` // the task's; one of our own where turns are not kept
+	Workflow   string        `json:"workflow"`
+	Definition string        `json:"definition"` // its SHA-256
+	CreatedAt  time.Time     `json:"created_at"`
+	Request    StoredRequest `json:"asked"`
 }
 
-// Asked is what a run keeps of its request.
+// StoredRequest is what a run keeps of its request.
 //
 // It is as much of the request as the agents of a later process need.
-type Asked struct {
+type StoredRequest struct {
 	Input          string              `json:"input"`
-	History        []Said              `json:"history,omitempty"`
+	History        []HistoryText       `json:"history,omitempty"`
 	ConversationID string              `json:"conversation_id,omitempty"`
 	UserID         string              `json:"user_id,omitempty"`
 	Tenant         string              `json:"tenant,omitempty"`
@@ -82,8 +82,8 @@ type Asked struct {
 	HasHistory bool `json:"has_history,omitempty"`
 }
 
-// Said is one message of the history.
-type Said struct {
+// HistoryText is one message of the history.
+type HistoryText struct {
 	Role chat.Role `json:"role"`
 	Text string    `json:"text"`
 }
@@ -218,10 +218,10 @@ type Open struct {
 // Outcome is what a person has said of a call of which no result is known.
 type Outcome struct {
 	Key string `json:"key"` // of its Intent
-	// Again is how many tries may be followed by another one; 0: it is not made.
-	Again  int    `json:"again,omitempty"`
-	Done   bool   `json:"done,omitempty"` // it was made, with Result
-	Result string `json:"result,omitempty"`
+	// Retries is how many tries may be followed by another one; 0: it is not made.
+	Retries int    `json:"again,omitempty"`
+	Done    bool   `json:"done,omitempty"` // it was made, with Result
+	Result  string `json:"result,omitempty"`
 }
 
 // Waits says whether a person must answer first.
@@ -262,24 +262,24 @@ type State struct {
 	Metadata     map[string]any `json:"metadata,omitempty"`
 }
 
-// begin returns a run that has not done anything.
+// newRun returns a run that has not done anything.
 //
 // h has an ID, the time and what was asked; the rest is filled in here. The entry is in the
 // frontier, and the first message is the request.
-func begin(w *graph.Workflow, h Header) *Run {
+func newRun(w *graph.Workflow, h Header) *Run {
 	h.Workflow, h.Definition = w.Definition().Name, w.Sum()
 	r := &Run{Header: h, Progress: Progress{Status: StatusRunning, Position: w.Entry().ID}}
-	r.Messages = []Message{{Role: RoleUser, Content: h.Asked.Input, Timestamp: h.CreatedAt}}
-	r.bind(w)
-	r.open()
+	r.Messages = []Message{{Role: RoleUser, Content: h.Request.Input, Timestamp: h.CreatedAt}}
+	r.bindGraph(w)
+	r.openNodes()
 	return r
 }
 
-// bind joins a run to its definition.
+// bindGraph joins a run to its definition.
 //
 // It fills the index from nodes to Ended, which is not stored. It is called once, before
 // anything that takes a node.
-func (r *Run) bind(w *graph.Workflow) {
+func (r *Run) bindGraph(w *graph.Workflow) {
 	r.w, r.at = w, make([]int, len(w.Nodes()))
 	for i := range r.at {
 		r.at[i] = -1
@@ -291,16 +291,16 @@ func (r *Run) bind(w *graph.Workflow) {
 	}
 }
 
-// ended returns what became of a node, or nil.
-func (r *Run) ended(n *graph.Vertex) *Ended {
+// endOf returns what became of a node, or nil.
+func (r *Run) endOf(n *graph.Vertex) *Ended {
 	if i := r.at[n.Order]; i >= 0 {
 		return &r.Ended[i]
 	}
 	return nil
 }
 
-// find returns the open node of that name, or nil.
-func (r *Run) find(id string) *Open {
+// openNode returns the open node of that name, or nil.
+func (r *Run) openNode(id string) *Open {
 	i := slices.IndexFunc(r.Progress.Frontier, func(o Open) bool { return o.Node == id })
 	if i < 0 {
 		return nil
@@ -308,13 +308,13 @@ func (r *Run) find(id string) *Open {
 	return &r.Progress.Frontier[i]
 }
 
-// open moves the nodes into the frontier to which a taken edge leads and whose other
+// openNodes moves the nodes into the frontier to which a taken edge leads and whose other
 // edges are decided too, and skips those whose edges are all dead. It returns the ones
 // that it skipped. A single pass is enough, as edges lead upwards only.
 //
 // It runs at each node's end. To look each node up in the frontier there would cost the cube of
 // the nodes that are side by side.
-func (r *Run) open() (skipped []*graph.Vertex) {
+func (r *Run) openNodes() (skipped []*graph.Vertex) {
 	before := len(r.Progress.Frontier)
 	isOpen := make([]bool, len(r.at))
 	for i := range r.Progress.Frontier {
@@ -327,7 +327,7 @@ func (r *Run) open() (skipped []*graph.Vertex) {
 			continue
 		}
 		ready, accepted := n.Decided(func(from *graph.Vertex) (followed []int, ok bool) {
-			e := r.ended(from)
+			e := r.endOf(from)
 			if e == nil {
 				return nil, false
 			}
@@ -339,7 +339,7 @@ func (r *Run) open() (skipped []*graph.Vertex) {
 		case accepted:
 			r.Progress.Frontier = append(r.Progress.Frontier, Open{Node: n.ID, Attempt: 1, Round: 1})
 		default:
-			r.append(n, Ended{Node: n.ID, Outcome: outcomeSkipped, Result: -1})
+			r.appendEnd(n, Ended{Node: n.ID, Outcome: outcomeSkipped, Result: -1})
 			skipped = append(skipped, n)
 		}
 	}
@@ -351,20 +351,20 @@ func (r *Run) open() (skipped []*graph.Vertex) {
 	return skipped
 }
 
-// append adds what became of a node and its place in the index. The node must not have
+// appendEnd adds what became of a node and its place in the index. The node must not have
 // ended before.
-func (r *Run) append(n *graph.Vertex, e Ended) {
+func (r *Run) appendEnd(n *graph.Vertex, e Ended) {
 	r.at[n.Order] = len(r.Ended)
 	r.Ended = append(r.Ended, e)
 }
 
-// over says whether there is nothing left to do.
-func (r *Run) over() bool { return len(r.Progress.Frontier) == 0 }
+// hasEnded says whether there is nothing left to do.
+func (r *Run) hasEnded() bool { return len(r.Progress.Frontier) == 0 }
 
 // As returns the run as it was at one of its checkpoints, to be shown.
 func (r *Run) As(c *Checkpoint) *Run {
 	then := &Run{Header: r.Header, Ended: r.Ended[:c.EndedCount], Messages: r.Messages[:c.MessageCount], Progress: c.Progress}
-	then.bind(r.w)
+	then.bindGraph(r.w)
 	return then
 }
 
@@ -408,9 +408,9 @@ type Entry struct {
 	Text string `json:"text,omitempty"`
 	// Messages are those of the round so far.
 	Messages []Message `json:"messages,omitempty"`
-	// Made says how often each call that is not safe to repeat was made in the round, so
+	// CallCounts says how often each call that is not safe to repeat was made in the round, so
 	// that one which is meant to be made again has another key.
-	Made map[string]int `json:"made,omitempty"`
+	CallCounts map[string]int `json:"made,omitempty"`
 	// Draft and Feedback are those of the round before.
 	Draft    string `json:"draft,omitempty"`
 	Feedback string `json:"feedback,omitempty"`
@@ -432,24 +432,24 @@ type Intent struct {
 	// Key is equal for equal tries of one call, in any process: of the run, the node, its
 	// round, the tool, the arguments, and how many equal calls came before it.
 	Key string `json:"key"`
-	// Again is after how many tries of unknown outcome a person lets another be made.
-	Again int `json:"-"`
+	// Retries is after how many tries of unknown outcome a person lets another be made.
+	Retries int `json:"-"`
 }
 
-// same is equal for calls that ask for the same thing.
-func (i *Intent) same() string { return sameCall(i.Server, i.Tool, i.Hash) }
+// callIdentity is equal for calls that ask for the same thing.
+func (i *Intent) callIdentity() string { return sameCall(i.Server, i.Tool, i.Hash) }
 
 func sameCall(server, name, hash string) string { return server + " " + name + " " + hash }
 
-// kept returns what may be kept of an entry by now. It works on nil.
-func (e *Entry) kept() *Entry {
+// storableEntry returns what may be kept of an entry by now. It works on nil.
+func (e *Entry) storableEntry() *Entry {
 	if e == nil || e.silent == nil {
 		return e
 	}
 	return e.silent
 }
 
-// says says whether a message is part of what a node says.
-func says(n *graph.Vertex, m *Message) bool {
+// isSpoken says whether a message is part of what a node says.
+func isSpoken(n *graph.Vertex, m *Message) bool {
 	return m.Node == n.ID && (m.Role == RoleAssistant || m.Role == RoleTool && n.Kind.Results())
 }

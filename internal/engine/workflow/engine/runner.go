@@ -68,7 +68,7 @@ func (r *Runner) Workflow() *graph.Workflow { return r.cfg.Workflow }
 // definition is gone; a decision on something that does not wait is an error too, and
 // nothing has run then.
 func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	state, err := r.state(ctx, req)
+	state, err := r.stateFor(ctx, req)
 	if err != nil {
 		return stream.Result{}, err
 	}
@@ -76,17 +76,17 @@ func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 	return r.Continue(ctx, req, state, sink)
 }
 
-// state returns a new run, or the one that a request resumes with the decisions on it.
-func (r *Runner) state(ctx context.Context, req *chat.Request) (*Run, error) {
+// stateFor returns a new run, or the one that a request resumes with the decisions on it.
+func (r *Runner) stateFor(ctx context.Context, req *chat.Request) (*Run, error) {
 	if req.Resumed == nil {
-		return begin(r.cfg.Workflow, headerOf(req)), nil
+		return newRun(r.cfg.Workflow, headerOf(req)), nil
 	}
-	state, err := r.restore(ctx, req.Resumed.State)
+	state, err := r.restoreRun(ctx, req.Resumed.State)
 	if err != nil {
 		return nil, err
 	}
 	state.askAgain(ctx, req.Resumed.Changed, r.cfg.Tools)
-	return state, state.decide(req.Resumed.Decisions)
+	return state, state.applyDecisions(req.Resumed.Decisions)
 }
 
 // handle is what is asked with in place of a Run that is kept, and what is read of any.
@@ -94,15 +94,15 @@ func (r *Runner) state(ctx context.Context, req *chat.Request) (*Run, error) {
 // A client carries it back and forth, so it is short and has no text of the run.
 type handle struct {
 	Header Header `json:"header"`
-	Kept   bool   `json:"kept"`
+	Stored bool   `json:"kept"`
 }
 
-// paused returns the run as what waits; kept: it is in a store. The sessions of nodes that wait
+// pausedRun returns the run as what waits; kept: it is in a store. The sessions of nodes that wait
 // are within it.
-func (r *Run) paused(kept bool) (*run.Paused, error) {
+func (r *Run) pausedRun(kept bool) (*run.Paused, error) {
 	if kept {
 		h := handle{r.Header, true}
-		h.Header.Asked = Asked{}
+		h.Header.Request = StoredRequest{}
 		return run.Pause(chat.PausedWorkflow, h)
 	}
 	own := *r
@@ -133,8 +133,8 @@ func ReadHeader(p *run.Paused) (Header, error) {
 	return h.Header, err
 }
 
-// restore returns the run of a question.
-func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
+// restoreRun returns the run of a question.
+func (r *Runner) restoreRun(ctx context.Context, state []byte) (*Run, error) {
 	var h handle
 	p, err := run.ReadPaused(chat.PausedWorkflow, state)
 	if err == nil {
@@ -143,10 +143,10 @@ func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case h.Kept && r.cfg.Load != nil:
+	case h.Stored && r.cfg.Load != nil:
 		return r.cfg.Load(ctx, h.Header.ID)
 	}
-	return restore(r.cfg.Workflow, p)
+	return restorePaused(r.cfg.Workflow, p)
 }
 
 // Continue continues with a run until it is over or waits for people. It takes run over. req
@@ -155,7 +155,7 @@ func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
 // The caller must not use run afterwards. Records is asked for before anything begins: if
 // another process has the run, its error is returned and nothing was emitted.
 func (r *Runner) Continue(ctx context.Context, req *chat.Request, run *Run, sink stream.Sink) (result stream.Result, err error) {
-	ctx, span := r.span(ctx, run)
+	ctx, span := r.beginSpan(ctx, run)
 	x := newExecution(ctx, r, req, run, sink)
 	defer x.stop(nil)
 	defer func() { x.endSpan(span, err) }()
@@ -164,9 +164,9 @@ func (r *Runner) Continue(ctx context.Context, req *chat.Request, run *Run, sink
 			return stream.Result{}, err
 		}
 	}
-	r.counts.began()
-	defer r.counts.left()
-	return x.run()
+	r.counts.countBegun()
+	defer r.counts.countLeft()
+	return x.runStream()
 }
 
 // headerOf returns what a run keeps of its request.
@@ -174,7 +174,7 @@ func (r *Runner) Continue(ctx context.Context, req *chat.Request, run *Run, sink
 // Only the texts of the history are kept; parts of other kinds are left out. A request
 // without a task gets an id of its own, which nothing can be found by.
 func headerOf(req *chat.Request) Header {
-	a := Asked{
+	a := StoredRequest{
 		Input: req.Input, ConversationID: req.ConversationID, UserID: req.UserID,
 		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, Class: req.Principal.Class, Sender: req.Principal.By, KeyID: req.Principal.KeyID, Context: req.Context, Tools: req.Tools,
 		Kind: req.Kind, RetentionDays: req.RetentionDays, Form: req.ReplyForm, HasHistory: req.HasHistory,
@@ -184,22 +184,22 @@ func headerOf(req *chat.Request) Header {
 		for _, p := range m.Parts {
 			text += p.Text
 		}
-		a.History = append(a.History, Said{m.Role, text})
+		a.History = append(a.History, HistoryText{m.Role, text})
 	}
 	if req.Location != nil {
 		a.Timezone = req.Location.String()
 	}
-	h := Header{ID: req.Task, CreatedAt: time.Now().UTC(), Asked: a}
+	h := Header{ID: req.Task, CreatedAt: time.Now().UTC(), Request: a}
 	if h.ID == "" {
 		h.ID = NewUUID()
 	}
 	return h
 }
 
-// request returns the request of a run as its agents are given it, without an input.
+// chatRequest returns the request of a run as its agents are given it, without an input.
 //
 // A time zone that this machine does not know is left out, for the run must continue.
-func (a *Asked) request() chat.Request {
+func (a *StoredRequest) chatRequest() chat.Request {
 	req := chat.Request{
 		ConversationID: a.ConversationID, UserID: a.UserID, Principal: chat.Principal{Tenant: a.Tenant, ID: a.Principal, Class: a.Class, By: a.Sender, KeyID: a.KeyID},
 		Context: a.Context, Tools: a.Tools,
@@ -218,14 +218,14 @@ func (a *Asked) request() chat.Request {
 // ErrRun is wrapped by the error of a stored run that cannot be continued.
 var ErrRun = run.ErrPaused
 
-// restore makes a run of what waits, with the definition that it is pinned to.
-func restore(w *graph.Workflow, p *run.Paused) (*Run, error) {
+// restorePaused makes a run of what waits, with the definition that it is pinned to.
+func restorePaused(w *graph.Workflow, p *run.Paused) (*Run, error) {
 	r := new(Run)
 	if err := p.Into(r); err != nil {
 		return nil, err
 	}
 	for _, c := range p.Within {
-		o := r.find(c.Name)
+		o := r.openNode(c.Name)
 		if o == nil || o.Entry == nil {
 			return nil, fmt.Errorf("%w: it contradicts itself", ErrRun)
 		}
@@ -256,7 +256,7 @@ func (r *Run) Join(w *graph.Workflow) error {
 			return fmt.Errorf("%w: it contradicts itself", ErrRun)
 		}
 	}
-	r.bind(w)
+	r.bindGraph(w)
 	return nil
 }
 
@@ -288,12 +288,12 @@ func (r *Run) askAgain(ctx context.Context, changed []string, tools Tools) {
 	}
 }
 
-// decide takes decisions over: each names a call that waits or, of a node that asks
+// applyDecisions takes decisions over: each names a call that waits or, of a node that asks
 // itself, the node.
 //
 // The first that fits nothing is an error, and those before it have been taken: the caller
 // drops the run then.
-func (r *Run) decide(decisions []chat.Decision) error {
+func (r *Run) applyDecisions(decisions []chat.Decision) error {
 	for _, d := range decisions {
 		if !r.decideOne(d) {
 			return fmt.Errorf("nothing waits for the decision on %q", d.CallID)
@@ -311,7 +311,7 @@ func (r *Run) decideOne(d chat.Decision) bool {
 		switch {
 		case !o.Waits():
 		case o.Asks.Kind == chat.AskOutcome:
-			if o.found(d) {
+			if o.applyOutcome(d) {
 				return true
 			}
 		case len(o.Asks.Calls) == 0:
@@ -328,12 +328,12 @@ func (r *Run) decideOne(d chat.Decision) bool {
 	return false
 }
 
-// found takes what a person has found out of a call.
+// applyOutcome takes what a person has found out of a call.
 //
 // Approve lets it be made once more, modify gives the result that the person found,
 // anything else says that it was not carried out. It returns false if nobody asks about
 // that call. The slices are copied, for checkpoints share them.
-func (o *Open) found(d chat.Decision) bool {
+func (o *Open) applyOutcome(d chat.Decision) bool {
 	i := slices.IndexFunc(o.Asks.Calls, func(c chat.PendingCall) bool { return c.ID == d.CallID })
 	if i < 0 {
 		return false
@@ -346,8 +346,8 @@ func (o *Open) found(d chat.Decision) bool {
 	at := slices.IndexFunc(o.Outcomes, func(other Outcome) bool { return other.Key == d.CallID })
 	switch d.Action {
 	case chat.Approve:
-		if out.Again = 1; at >= 0 {
-			out.Again = o.Outcomes[at].Again + 1
+		if out.Retries = 1; at >= 0 {
+			out.Retries = o.Outcomes[at].Retries + 1
 		}
 	case chat.Modify:
 		out.Done, out.Result = true, d.Result
@@ -374,7 +374,7 @@ func (r *Run) TimeOut(now time.Time) {
 		case !o.Waits() || o.Asks.Expires.After(now):
 		case o.Asks.Kind == chat.AskOutcome:
 			for _, c := range slices.Clone(o.Asks.Calls) {
-				o.found(chat.Decision{CallID: c.ID, Action: chat.Reject})
+				o.applyOutcome(chat.Decision{CallID: c.ID, Action: chat.Reject})
 			}
 		case len(o.Asks.Calls) == 0:
 			o.Decision = &Decision{Action: string(chat.Reject), Message: "Nobody has answered in time", Late: true}
@@ -391,8 +391,8 @@ func (r *Run) TimeOut(now time.Time) {
 
 // Request returns the request of a run, for what continues with it without a client.
 func (r *Run) Request() *chat.Request {
-	a := &r.Header.Asked
-	req := a.request()
+	a := &r.Header.Request
+	req := a.chatRequest()
 	req.Input, req.Task, req.Workflow = a.Input, r.Header.ID, r.Header.Workflow
 	req.Kind, req.RetentionDays, req.ReplyForm, req.HasHistory = a.Kind, a.RetentionDays, a.Form, a.HasHistory
 	return &req
@@ -406,13 +406,13 @@ func valueOf(text jsontext.Value) (value any) {
 	return value
 }
 
-// span begins the span of a stream of a run. It links to the one before, which has ended
+// beginSpan begins the span of a stream of a run. It links to the one before, which has ended
 // where the run waited or with its process, and takes its place in the run.
 //
 // The returned context has the span; the caller ends it with execution.endSpan. A run that
 // waits for days has one span for each stream, each of which links to the one before: a
 // span that lasts for days would be exported at its end only.
-func (r *Runner) span(ctx context.Context, run *Run) (context.Context, trace.Span) {
+func (r *Runner) beginSpan(ctx context.Context, run *Run) (context.Context, trace.Span) {
 	name := r.cfg.Workflow.Definition().Name
 	next, span := trace.Start(ctx, trace.Internal, trace.InvokeWorkflow, name)
 	if span.Name() == "" { // there is no request, or no telemetry

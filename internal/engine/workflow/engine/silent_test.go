@@ -47,7 +47,7 @@ func (s *carefulSession) Step(_ context.Context, sink stream.Sink) error {
 	return sink.Emit(&stream.Delta{Text: "done"})
 }
 
-func (s *carefulSession) Over() bool                      { return s.over }
+func (s *carefulSession) IsOver() bool                    { return s.over }
 func (s *carefulSession) Waits() *chat.Question           { return s.asks }
 func (s *carefulSession) State() (jsontext.Value, error)  { return jsontext.Value(`"CANARY"`), nil }
 func (s *carefulSession) Silent() (jsontext.Value, error) { return jsontext.Value(`"silent"`), nil }

@@ -22,7 +22,7 @@ func (x *execution) endSpan(span trace.Span, err error) {
 		return
 	}
 	status := x.state.Progress.Status
-	if err != nil && !left(err) {
+	if err != nil && !continuesLater(err) {
 		status = StatusFailed
 	}
 	span.String("sluice.workflow.status", status)
@@ -62,8 +62,8 @@ func (k *worker) agentSpan() (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// endAgent ends it.
-func (k *worker) endAgent(span trace.Span, err error) {
+// endAgentSpan ends it.
+func (k *worker) endAgentSpan(span trace.Span, err error) {
 	if _, waits := errors.AsType[*waiting](err); waits {
 		err = nil
 	}
@@ -78,8 +78,8 @@ func (k *worker) callSpan(name string) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// endCall ends it.
-func endCall(span trace.Span, result *tool.Result, err error) {
+// endCallSpan ends it.
+func endCallSpan(span trace.Span, result *tool.Result, err error) {
 	if err == nil && result.IsError {
 		span.Fail(string(fault.ToolFailed))
 		return

@@ -21,12 +21,12 @@ func TestSpansOff(t *testing.T) {
 	o, result := &Open{Attempt: 1}, new(tool.Result)
 	if count := testing.AllocsPerRun(1000, func() {
 		var span trace.Span
-		ctx, span := r.span(ctx, run)
+		ctx, span := r.beginSpan(ctx, run)
 		k.ctx, k.span = nodeSpan(ctx, n, o)
 		_, agent := k.agentSpan()
-		k.endAgent(agent, nil)
+		k.endAgentSpan(agent, nil)
 		_, call := k.callSpan("t")
-		endCall(call, result, nil)
+		endCallSpan(call, result, nil)
 		k.endSpan(nil)
 		x.endSpan(span, nil)
 	}); count != 0 {

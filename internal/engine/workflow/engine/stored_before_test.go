@@ -36,7 +36,7 @@ func (s *allowingSession) Step(_ context.Context, sink stream.Sink) error {
 	return sink.Emit(&stream.Delta{Text: "two"})
 }
 
-func (s *allowingSession) Over() bool            { return s.over }
+func (s *allowingSession) IsOver() bool          { return s.over }
 func (s *allowingSession) Waits() *chat.Question { return s.asks }
 func (s *allowingSession) State() (jsontext.Value, error) {
 	p, err := run.Pause(chat.PausedAgent, 1)

@@ -46,7 +46,7 @@ func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, be
 	}
 	t := runTrace{nodes: map[string]*nodeTrace{}, before: before}
 	for _, ev := range emitted {
-		t.observe(ev)
+		t.observeEvent(ev)
 	}
 	for i := range r.Progress.Frontier { // an attempt that was never reported is the same one
 		o := &r.Progress.Frontier[i]
@@ -67,9 +67,9 @@ func (r *Run) Overdone() bool { return r.overdone }
 
 // runTrace is what a log says of a run.
 type runTrace struct {
-	nodes map[string]*nodeTrace
-	text  run.Join
-	whole []byte // the text
+	nodes  map[string]*nodeTrace
+	text   run.Join
+	answer []byte // the text
 	// joint says that whole ends with what joins the next node's text to it, which begins at gap.
 	joint  bool
 	gap    int
@@ -94,35 +94,35 @@ type nodeTrace struct {
 	from    int // where the text, with what joins it to the one before, begins in the answer
 }
 
-// of returns what the log says of a node, an empty nodeTrace at first.
-func (t *runTrace) of(node string) *nodeTrace {
+// traceOf returns what the log says of a node, an empty nodeTrace at first.
+func (t *runTrace) traceOf(node string) *nodeTrace {
 	if t.nodes[node] == nil {
 		t.nodes[node] = new(nodeTrace)
 	}
 	return t.nodes[node]
 }
 
-// observe takes one event, in the order of the log.
-func (t *runTrace) observe(ev stream.Event) {
+// observeEvent takes one event, in the order of the log.
+func (t *runTrace) observeEvent(ev stream.Event) {
 	switch e := ev.(type) {
 	case *stream.NodeRun:
-		n := t.of(e.NodeID)
+		n := t.traceOf(e.NodeID)
 		n.attempt, n.open, n.skipped = max(n.attempt, e.Attempt), e.Status == stream.NodeStarted, e.Status == stream.NodeSkipped
 	case *stream.Reset:
-		t.reset(e)
+		t.observeReset(e)
 	case *stream.Delta:
-		t.said(e)
+		t.observeText(e)
 	}
 }
 
-// said adds a piece of the text.
-func (t *runTrace) said(ev *stream.Delta) {
+// observeText adds a piece of the text.
+func (t *runTrace) observeText(ev *stream.Delta) {
 	if ev.NodeID == "" {
-		t.plain, t.joint, t.gap = true, true, len(t.whole)
+		t.plain, t.joint, t.gap = true, true, len(t.answer)
 	} else {
-		n := t.of(ev.NodeID)
+		n := t.traceOf(ev.NodeID)
 		if n.text.Len() == 0 {
-			if n.from = len(t.whole); t.joint {
+			if n.from = len(t.answer); t.joint {
 				n.from = t.gap
 			}
 		}
@@ -130,13 +130,13 @@ func (t *runTrace) said(ev *stream.Delta) {
 		t.joint = false
 	}
 	t.text.Add(ev.Text)
-	t.whole = append(t.whole, ev.Text...)
+	t.answer = append(t.answer, ev.Text...)
 }
 
-// reset takes back the end of the text, which is of the node that the event names.
-func (t *runTrace) reset(ev *stream.Reset) {
-	back := max(0, len(t.whole)-len(ev.Accumulated))
-	t.whole = t.whole[:len(t.whole)-back]
+// observeReset takes back the end of the text, which is of the node that the event names.
+func (t *runTrace) observeReset(ev *stream.Reset) {
+	back := max(0, len(t.answer)-len(ev.Accumulated))
+	t.answer = t.answer[:len(t.answer)-back]
 	t.joint, t.resets = false, t.resets+1
 	t.text = run.Join{}
 	t.text.Add(ev.Accumulated)
@@ -147,9 +147,9 @@ func (t *runTrace) reset(ev *stream.Reset) {
 	}
 }
 
-// add adds a node's event to what is missing, and returns it so that the caller can complete it.
+// addMissing adds a node's event to what is missing, and returns it so that the caller can complete it.
 // Attempts count from 1.
-func (t *runTrace) add(n *graph.Vertex, attempt int, status stream.NodeStatus) *stream.NodeRun {
+func (t *runTrace) addMissing(n *graph.Vertex, attempt int, status stream.NodeStatus) *stream.NodeRun {
 	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
 	t.lacks = append(t.lacks, ev)
 	return ev
@@ -163,90 +163,90 @@ func (t *runTrace) add(n *graph.Vertex, attempt int, status stream.NodeStatus) *
 func (t *runTrace) catchUp(run *Run) {
 	p := &run.Progress
 	for _, n := range run.w.Nodes() {
-		said, o, e := t.of(n.ID), run.find(n.ID), run.ended(n)
+		said, o, e := t.traceOf(n.ID), run.openNode(n.ID), run.endOf(n)
 		switch {
 		case e != nil && run.at[n.Order] < t.before: // of an earlier turn, whose log is whole
 		case e != nil && e.Outcome == outcomeSkipped:
 			if !said.skipped {
-				t.add(n, 1, stream.NodeSkipped)
+				t.addMissing(n, 1, stream.NodeSkipped)
 			}
 		case e != nil:
-			t.ended(run, n, e, said)
+			t.completeNode(run, n, e, said)
 		case o == nil:
 		case o.Waits():
 			if said.attempt < o.Attempt {
-				t.add(n, o.Attempt, stream.NodeStarted)
+				t.addMissing(n, o.Attempt, stream.NodeStarted)
 				said.open = true
 			}
 			if said.open {
-				t.add(n, o.Attempt, stream.NodeWaiting)
+				t.addMissing(n, o.Attempt, stream.NodeWaiting)
 			}
 		default:
 			if said.open {
-				t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+				t.addMissing(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
 			}
-			t.retract(p, n, o, said)
+			t.retractAttempt(p, n, o, said)
 		}
 	}
 	switch {
-	case len(t.whole) > 0:
+	case len(t.answer) > 0:
 		p.Long, p.Tail, p.Block = max(p.Long, t.text.Length), string(t.text.Tail), true
 	case t.resets > 0 && t.before == 0:
 		p.Long, p.Tail, p.Block = 0, "", false
 	}
 }
 
-// retract takes the text of a cut attempt back, but for that of the steps which are kept.
+// retractAttempt takes the text of a cut attempt back, but for that of the steps which are kept.
 //
 // Where readers cannot be shown that, what was said stays said, and the next attempt's text follows.
 // Where they have been shown it as often as they may the run ends.
-func (t *runTrace) retract(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
+func (t *runTrace) retractAttempt(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
 	spoken, stays := said.text.String(), said.from
 	if o.Entry != nil && o.Entry.Text != "" {
 		if !strings.HasPrefix(spoken, o.Entry.Text) {
 			return
 		}
-		stays = len(t.whole) - len(spoken) + len(o.Entry.Text)
+		stays = len(t.answer) - len(spoken) + len(o.Entry.Text)
 	}
-	if !p.Retracts || stays >= len(t.whole) || !strings.HasSuffix(string(t.whole), spoken) {
+	if !p.Retracts || stays >= len(t.answer) || !strings.HasSuffix(string(t.answer), spoken) {
 		return
 	}
 	if t.resets >= stream.MaxResets {
 		t.overdone = true
 		return
 	}
-	back := t.whole[stays:]
-	ev := &stream.Reset{Accumulated: string(t.whole[:stays]), Reason: stream.ResetTakenOver, Back: len(back), Runes: utf8.RuneCount(back)}
+	back := t.answer[stays:]
+	ev := &stream.Reset{Accumulated: string(t.answer[:stays]), Reason: stream.ResetTakenOver, Back: len(back), Runes: utf8.RuneCount(back)}
 	ev.NodeID, ev.AgentID = n.ID, n.Agent
 	t.lacks = append(t.lacks, ev)
-	t.observe(ev)
+	t.observeEvent(ev)
 }
 
-// ended adds the end of a node, and the rest of its text if some of it was sent.
+// completeNode adds the end of a node, and the rest of its text if some of it was sent.
 //
 // The rest is added only if what was sent is the beginning of what was stored. Otherwise the
 // text came from another attempt and stays as it was sent.
-func (t *runTrace) ended(run *Run, n *graph.Vertex, e *Ended, said *nodeTrace) {
+func (t *runTrace) completeNode(run *Run, n *graph.Vertex, e *Ended, said *nodeTrace) {
 	p := &run.Progress
 	if head := said.text.String(); n.Speaks && head != "" {
-		if whole := run.textOf(n); len(whole) > len(head) && strings.HasPrefix(whole, head) {
+		if whole := run.answerTextOf(n); len(whole) > len(head) && strings.HasPrefix(whole, head) {
 			ev := &stream.Delta{Text: whole[len(head):]}
 			ev.NodeID, ev.AgentID = n.ID, n.Agent
 			t.lacks = append(t.lacks, ev)
-			t.observe(ev)
+			t.observeEvent(ev)
 		}
 		p.markSent(n.ID)
 	} else if n.Speaks && !t.plain {
 		p.unmarkSent(n.ID)
 	}
 	if said.attempt == 0 {
-		t.add(n, 1, stream.NodeStarted)
+		t.addMissing(n, 1, stream.NodeStarted)
 		said.open = true
 	}
 	if !said.open {
 		return
 	}
-	ev := t.add(n, said.attempt, stream.NodeCompleted)
+	ev := t.addMissing(n, said.attempt, stream.NodeCompleted)
 	if e.Outcome == outcomeFailed {
 		ev.Status, ev.ErrorType = stream.NodeFailed, fault.WorkflowNodeFailed
 	}
@@ -273,11 +273,11 @@ func (p *Progress) unmarkSent(node string) {
 	}
 }
 
-// textOf returns what a node that has ended adds to the answer.
-func (r *Run) textOf(n *graph.Vertex) string {
+// answerTextOf returns what a node that has ended adds to the answer.
+func (r *Run) answerTextOf(n *graph.Vertex) string {
 	var b strings.Builder
 	for _, m := range r.Messages {
-		if says(n, &m) {
+		if isSpoken(n, &m) {
 			b.WriteString(m.Content)
 		}
 	}

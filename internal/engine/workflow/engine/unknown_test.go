@@ -122,8 +122,8 @@ func (a *asking) run(req *chat.Request) ([]string, error) {
 	return l.lines(), err
 }
 
-// question returns the only one that waits.
-func (a *asking) question() chat.Question {
+// makeQuestion returns the only one that waits.
+func (a *asking) makeQuestion() chat.Question {
 	a.t.Helper()
 	if a.paused == nil || len(a.paused.Questions) != 1 || a.paused.Questions[0].Kind != chat.AskOutcome || len(a.paused.Questions[0].Calls) != 1 {
 		a.t.Fatalf("it asks %+v", a.paused)
@@ -132,7 +132,7 @@ func (a *asking) question() chat.Question {
 }
 
 func (a *asking) answer(d chat.Decision) ([]string, error) {
-	d.CallID = a.question().Calls[0].ID
+	d.CallID = a.makeQuestion().Calls[0].ID
 	return a.run(&chat.Request{Resumed: &chat.Resumed{By: chat.PausedWorkflow, State: a.paused.State, Decisions: []chat.Decision{d}}})
 }
 
@@ -157,7 +157,7 @@ func TestUnknownIsAsked(t *testing.T) {
 				a := &asking{t: t, runner: runOf(t, fmt.Sprintf(payTwice, ""), engine.Config{Agents: &agents{answer: echo}, Tools: p,
 					Records: func(context.Context, *engine.Run) (engine.Records, error) { return kept, nil }})}
 				lines, err := a.run(&chat.Request{Input: "hi"})
-				if err != nil || len(p.paid) != 1 || lines[len(lines)-1] != "one waiting" || a.question().Node != "one" {
+				if err != nil || len(p.paid) != 1 || lines[len(lines)-1] != "one waiting" || a.makeQuestion().Node != "one" {
 					t.Fatalf("paid %d times, %q, %v", len(p.paid), lines, err)
 				}
 				lines, err = a.answer(tt.say)
@@ -240,7 +240,7 @@ func TestUnknownCallOfAnAgent(t *testing.T) {
 		a := &asking{t: t, runner: runOf(t, "  w: {nodes: {x: {type: agent, agent: writer, timeout: 10s}}}\n", engine.Config{Agents: own, Tools: p,
 			Records: func(context.Context, *engine.Run) (engine.Records, error) { return kept, nil }})}
 		lines, err := a.run(&chat.Request{Input: "hi"})
-		if err != nil || len(p.paid) != 1 || a.question().Calls[0].AgentID != "writer" {
+		if err != nil || len(p.paid) != 1 || a.makeQuestion().Calls[0].AgentID != "writer" {
 			t.Fatalf("paid %d times, %q, %v", len(p.paid), lines, err)
 		}
 		lines, err = a.answer(chat.Decision{Action: chat.Modify, Result: "receipt 7"})

@@ -14,34 +14,34 @@ import (
 func NewUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
-	return uuid(b)
+	return formatUUID(b)
 }
 
-// uuidOf returns a UUID of the form of version 4 that is equal for equal parts: a call has
+// uuidOfParts returns a UUID of the form of version 4 that is equal for equal parts: a call has
 // one id in every attempt.
-func uuidOf(parts ...string) string {
-	return uuid([16]byte(hash(parts...)[:16]))
+func uuidOfParts(parts ...string) string {
+	return formatUUID([16]byte(hashParts(parts...)[:16]))
 }
 
 // The parts are separated by a zero byte, so that "a","bc" and "ab","c" differ.
-func hash(parts ...string) []byte {
+func hashParts(parts ...string) []byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return sum[:]
 }
 
-// uuid sets the bits of version 4 and the variant (RFC 9562, section 5.4) and writes the
+// formatUUID sets the bits of version 4 and the variant (RFC 9562, section 5.4) and writes the
 // text.
-func uuid(b [16]byte) string {
+func formatUUID(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// hashOf returns the SHA-256 of arguments in canonical form (RFC 8785), so that the order of
+// hashOfArguments returns the SHA-256 of arguments in canonical form (RFC 8785), so that the order of
 // members makes no other call; integers stay as they are, as large ones would lose digits.
-func hashOf(args jsontext.Value) string {
+func hashOfArguments(args jsontext.Value) string {
 	canonical := args.Clone()
 	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
 		canonical = args
 	}
-	return hex.EncodeToString(hash(string(canonical)))
+	return hex.EncodeToString(hashParts(string(canonical)))
 }

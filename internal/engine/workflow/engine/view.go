@@ -15,18 +15,18 @@ import (
 // It holds until the run changes: what was computed is kept. Code that changes own sets
 // known to nil.
 type view struct {
-	run   *Run
-	n     *graph.Vertex // nil: all nodes are seen
-	own   *Ended        // what the node has come to itself; nil: nothing yet
-	added []Message     // by the node itself
-	round int
+	run    *Run
+	n      *graph.Vertex // nil: all nodes are seen
+	ownEnd *Ended        // what the node has come to itself; nil: nothing yet
+	added  []Message     // by the node itself
+	round  int
 
 	// What was made.
-	known    *fields
-	messages any
-	result   map[string]any
-	critic   map[string]any
-	decision map[string]any
+	cachedFields *fields
+	messages     any
+	result       map[string]any
+	critic       map[string]any
+	decision     map[string]any
 }
 
 // fields are the fields of the State.
@@ -35,34 +35,34 @@ type fields struct {
 	agent string
 }
 
-func (r *Run) view(n *graph.Vertex) *view { return &view{run: r, n: n, round: 1} }
+func (r *Run) viewOf(n *graph.Vertex) *view { return &view{run: r, n: n, round: 1} }
 
-// seen calls f for each node that has ended and is seen, in the graph's order, and for the
+// eachSeen calls f for each node that has ended and is seen, in the graph's order, and for the
 // node itself.
 //
 // The order does not depend on when nodes ended. Of two that wrote a field the later in the
 // graph wins; Compile refuses pairs for which that would be by chance.
-func (v *view) seen(f func(n *graph.Vertex, e *Ended)) {
+func (v *view) eachSeen(f func(n *graph.Vertex, e *Ended)) {
 	for _, n := range v.run.w.Nodes() {
 		if v.n != nil && !v.n.DependsOn(n) {
 			continue
 		}
-		if e := v.run.ended(n); e != nil {
+		if e := v.run.endOf(n); e != nil {
 			f(n, e)
 		}
 	}
-	if v.n != nil && v.own != nil {
-		f(v.n, v.own)
+	if v.n != nil && v.ownEnd != nil {
+		f(v.n, v.ownEnd)
 	}
 }
 
-// fields returns the fields as they are seen.
-func (v *view) fields() *fields {
-	if v.known != nil {
-		return v.known
+// visibleFields returns the fields as they are seen.
+func (v *view) visibleFields() *fields {
+	if v.cachedFields != nil {
+		return v.cachedFields
 	}
 	k := &fields{Fields: graph.Fields{Metadata: map[string]any{}}}
-	v.seen(func(n *graph.Vertex, e *Ended) {
+	v.eachSeen(func(n *graph.Vertex, e *Ended) {
 		if n.Agent != "" && e.Outcome != outcomeSkipped {
 			k.agent = n.Agent
 		}
@@ -70,15 +70,15 @@ func (v *view) fields() *fields {
 			k.Write(w)
 		}
 	})
-	v.known = k
+	v.cachedFields = k
 	return k
 }
 
-// said returns the messages that are seen, that of the request first. keep, if it is not
+// visibleMessages returns the messages that are seen, that of the request first. keep, if it is not
 // nil, says of which nodes.
 //
 // Messages of one node stay in their order.
-func (v *view) said(keep func(*graph.Vertex) bool) (list []Message) {
+func (v *view) visibleMessages(keep func(*graph.Vertex) bool) (list []Message) {
 	of := make([][]Message, len(v.run.w.Nodes()))
 	for _, m := range v.run.Messages {
 		if m.Node == "" {
@@ -89,7 +89,7 @@ func (v *view) said(keep func(*graph.Vertex) bool) (list []Message) {
 			of[n.Order] = append(of[n.Order], m)
 		}
 	}
-	v.seen(func(n *graph.Vertex, _ *Ended) {
+	v.eachSeen(func(n *graph.Vertex, _ *Ended) {
 		if keep == nil || keep(n) {
 			list = append(list, of[n.Order]...)
 		}
@@ -103,50 +103,50 @@ func (v *view) said(keep func(*graph.Vertex) bool) (list []Message) {
 func (v *view) ResolveName(name string) (any, bool) {
 	switch name {
 	case "input":
-		return v.run.Header.Asked.Input, true
+		return v.run.Header.Request.Input, true
 	case "messages":
 		if v.messages == nil {
 			list := []map[string]string{}
-			for _, m := range v.said(nil) {
+			for _, m := range v.visibleMessages(nil) {
 				list = append(list, map[string]string{"role": m.Role, "content": m.Content, "node": m.Node})
 			}
 			v.messages = list
 		}
 		return v.messages, true
 	case "routing_key":
-		return v.fields().Routing, true
+		return v.visibleFields().Routing, true
 	case "next_action":
-		return v.fields().Action, true
+		return v.visibleFields().Action, true
 	case "current_agent":
-		return v.fields().agent, true
+		return v.visibleFields().agent, true
 	case "metadata":
-		return v.fields().Metadata, true
+		return v.visibleFields().Metadata, true
 	case "iteration":
 		return v.round, true
 	case "result":
-		v.latest()
+		v.findLatest()
 		return v.result, true
 	case "critic":
-		v.latest()
+		v.findLatest()
 		return v.critic, true
 	case "decision":
-		v.latest()
+		v.findLatest()
 		return v.decision, true
 	}
 	return nil, false
 }
 
-// latest finds the last result, judgement and decision that are seen.
+// findLatest finds the last result, judgement and decision that are seen.
 //
 // They may be of three different nodes. What there is none of stays an empty object, on
 // whose members an expression fails and has() is false.
-func (v *view) latest() {
+func (v *view) findLatest() {
 	if v.result != nil {
 		return
 	}
 	v.result, v.critic, v.decision = map[string]any{}, map[string]any{}, map[string]any{}
 	var last *Ended
-	v.seen(func(_ *graph.Vertex, e *Ended) {
+	v.eachSeen(func(_ *graph.Vertex, e *Ended) {
 		if e.Result >= 0 {
 			last = e
 		}
@@ -163,36 +163,36 @@ func (v *view) latest() {
 	if last == nil {
 		return
 	}
-	if text, ok := v.textOf(last); ok {
+	if text, ok := v.resultTextOf(last); ok {
 		failed := last.Outcome == outcomeFailed
 		v.result = map[string]any{"text": text, "is_error": failed, "unknown": failed && len(last.Unknown) > 0}
-		if value, ok := jsonOf(text); ok {
+		if value, ok := jsonValueOf(text); ok {
 			v.result["json"] = value
 		}
 	}
 }
 
-// textOf returns the text of a node's result.
+// resultTextOf returns the text of a node's result.
 //
 // false: it has no result. A number beyond the run's messages counts among those that the
 // node has added itself.
-func (v *view) textOf(e *Ended) (string, bool) {
+func (v *view) resultTextOf(e *Ended) (string, bool) {
 	switch {
 	case e.Result < 0:
 		return "", false
 	case e.Result < len(v.run.Messages):
 		return v.run.Messages[e.Result].Content, true
-	case e == v.own && e.Result-len(v.run.Messages) < len(v.added):
+	case e == v.ownEnd && e.Result-len(v.run.Messages) < len(v.added):
 		return v.added[e.Result-len(v.run.Messages)].Content, true
 	}
 	return "", false
 }
 
-// jsonOf returns the value that a text is; ok is false if it is none, or more.
+// jsonValueOf returns the value that a text is; ok is false if it is none, or more.
 //
 // The first character is looked at before the parser is asked, as most results are prose.
 // null counts as no value.
-func jsonOf(text string) (value any, ok bool) {
+func jsonValueOf(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || !strings.ContainsRune("{[\"-0123456789tfn", rune(text[0])) {
 		return nil, false
@@ -203,8 +203,8 @@ func jsonOf(text string) (value any, ok bool) {
 // State returns what the run shows of itself. It does not depend on the order in which
 // parallel nodes ended.
 func (r *Run) State() State {
-	v := r.view(nil)
-	s := State{Messages: v.said(nil), NextAction: v.fields().Action, CurrentAgent: v.fields().agent, RoutingKey: v.fields().Routing, Metadata: v.fields().Metadata}
+	v := r.viewOf(nil)
+	s := State{Messages: v.visibleMessages(nil), NextAction: v.visibleFields().Action, CurrentAgent: v.visibleFields().agent, RoutingKey: v.visibleFields().Routing, Metadata: v.visibleFields().Metadata}
 	return s
 }
 
@@ -219,9 +219,9 @@ func (r *Run) Input(ctx context.Context, node string) string {
 	case n == nil || n.Agent == "":
 		return ""
 	case n.Input == "":
-		return r.Header.Asked.Input
+		return r.Header.Request.Input
 	}
-	text, err := n.FillInput(ctx, r.view(n))
+	text, err := n.FillInput(ctx, r.viewOf(n))
 	if err != nil {
 		return ""
 	}

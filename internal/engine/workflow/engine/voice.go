@@ -25,16 +25,16 @@ type voice struct {
 func (v *voice) init(x *execution) {
 	p := &x.state.Progress
 	v.x, v.line, v.Voice = x, map[*graph.Vertex]int{}, run.Voice{Out: &x.out, Natural: true}
-	v.Said = run.Join{Length: p.Long, Block: p.Block, Tail: []byte(p.Tail)}
+	v.Emitted = run.Join{Length: p.Long, Block: p.Block, Tail: []byte(p.Tail)}
 	v.Begun = func(line int) { p.Sent = append(p.Sent, v.nodes[line].ID) }
 	for _, n := range x.w.Nodes() {
 		if !n.Speaks {
 			continue
 		}
-		line := run.Line{Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}}
-		if e := x.state.ended(n); e != nil && e.Result >= 0 && !slices.Contains(p.Sent, n.ID) {
+		line := run.Line{Attribution: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}}
+		if e := x.state.endOf(n); e != nil && e.Result >= 0 && !slices.Contains(p.Sent, n.ID) {
 			for _, m := range x.state.Messages {
-				if says(n, &m) && m.Content != "" {
+				if isSpoken(n, &m) && m.Content != "" {
 					line.Pending = append(line.Pending, m.Content)
 				}
 			}
@@ -42,26 +42,26 @@ func (v *voice) init(x *execution) {
 		v.line[n] = len(v.nodes)
 		v.nodes, v.Lines = append(v.nodes, n), append(v.Lines, line)
 	}
-	v.Advance(v.ended)
+	v.Advance(v.hasEnded)
 }
 
-// ended says whether a node has ended. One that was skipped has ended too and says nothing.
-func (v *voice) ended(line int) bool { return v.x.state.ended(v.nodes[line]) != nil }
+// hasEnded says whether a node has ended. One that was skipped has ended too and says nothing.
+func (v *voice) hasEnded(line int) bool { return v.x.state.endOf(v.nodes[line]) != nil }
 
-// keep notes in the run what is out.
-func (v *voice) keep() {
+// saveProgress notes in the run what is out.
+func (v *voice) saveProgress() {
 	p := &v.x.state.Progress
 	if v.x.held { // nothing is out
 		p.Long, p.Block, p.Tail = 0, false, ""
 		return
 	}
-	p.Long, p.Block, p.Tail = v.Said.Length, v.Said.Block, string(v.Said.Tail)
+	p.Long, p.Block, p.Tail = v.Emitted.Length, v.Emitted.Block, string(v.Emitted.Tail)
 }
 
-// inner emits a piece of a text that is not the answer. Attempt stays 0, for it is of answers
+// emitInner emits a piece of a text that is not the answer. Attempt stays 0, for it is of answers
 // that are held back; its node has reported the round of a draft. Of a round that may become an
 // answer which is held back nothing is kept.
-func (v *voice) inner(k *worker, text string) {
-	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.hides(k.n)
+func (v *voice) emitInner(k *worker, text string) {
+	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.holdsText(k.n)
 	v.x.out.Emit(&v.draft)
 }

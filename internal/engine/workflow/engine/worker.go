@@ -1,6 +1,6 @@
 // This file has one execution of one node that works: its rounds, and the stream of events
 // that comes out of its agent. It is the branch of the agent. It never touches the Run:
-// what it knows of it is a snapshot (seen), and what it has to say goes through post to the
+// what it knows of it is a snapshot (seen), and what it has to say goes through postItem to the
 // goroutine of the run.
 
 package engine
@@ -80,14 +80,14 @@ type rejection struct{ decision *Decision }
 func (*rejection) Error() string { return "a person has not allowed the call" }
 
 // The run's lists are shared and only ever grow, so the worker may read the part that it
-// was given. The index at changes in place and is copied. The caller calls finish when the
+// was given. The index at changes in place and is copied. The caller calls releaseWorker when the
 // worker has ended.
 func newWorker(x *execution, n *graph.Vertex, o Open) *worker {
 	state := x.state
 	k := &worker{x: x, n: n, open: o, began: time.Now(), progress: progress{round: o.Round},
 		seen: &Run{Header: state.Header, Ended: state.Ended, Messages: state.Messages, w: state.w, at: slices.Clone(state.at)}}
 	k.Branch = run.Branch{
-		Owner: k, Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}, Max: graph.MaxText, Long: limit("A text of the workflow is longer than 1 MiB"),
+		Owner: k, Attribution: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}, Max: graph.MaxText, Long: limitFault("A text of the workflow is longer than 1 MiB"),
 	}
 	var ctx context.Context
 	ctx, k.span = nodeSpan(x.ctx, n, &o)
@@ -98,46 +98,46 @@ func newWorker(x *execution, n *graph.Vertex, o Open) *worker {
 	} else {
 		k.ctx, k.cancel = context.WithCancel(ctx)
 	}
-	k.recorder.worker, k.recorder.made = k, map[string]int{}
+	k.recorder.worker, k.recorder.callCounts = k, map[string]int{}
 	return k
 }
 
-// finish lets go of the worker, on the goroutine of the run.
-func (k *worker) finish() {
+// releaseWorker lets go of the worker, on the goroutine of the run.
+func (k *worker) releaseWorker() {
 	if k.unwatch != nil {
 		k.unwatch()
 	}
 	k.cancel()
 }
 
-// work runs the node until it need not be repeated. A panic is its failure alone.
+// runRounds runs the node until it need not be repeated. A panic is its failure alone.
 //
 // Each round counts as an execution for max_iterations.
-func (k *worker) work() (out *outcome, err error) {
-	defer func() { err = k.because(err) }()
+func (k *worker) runRounds() (out *outcome, err error) {
+	defer func() { err = k.endCause(err) }()
 	defer run.Recover(&err)
 	if e := k.open.Entry; e != nil {
 		k.round, k.last, k.feedback = e.Round, e.Draft, e.Feedback
 	}
 	for {
-		again, err := k.once()
+		again, err := k.runRound()
 		if err != nil {
 			return nil, err
 		}
 		if !again {
-			return k.outcome(), nil
+			return k.lastOutcome(), nil
 		}
 		k.round++
 		if k.x.count.Add(1) > int64(k.x.w.Definition().MaxIterations) {
-			return nil, k.end(tooMany())
+			return nil, k.fatalError(tooMany())
 		}
 	}
 }
 
-// because returns why the node ended with err. A context that has ended explains every other
+// endCause returns why the node ended with err. A context that has ended explains every other
 // error, so its cause is returned in place of them; but a question to a person outlives the
 // node's time.
-func (k *worker) because(err error) error {
+func (k *worker) endCause(err error) error {
 	cause := fault.Cause(k.ctx)
 	if err == nil || cause == nil {
 		return err
@@ -148,29 +148,29 @@ func (k *worker) because(err error) error {
 	return cause
 }
 
-// end marks an error as the run's own.
+// fatalError marks an error as the run's own.
 //
-// No edge can continue from such an error (see forgive).
-func (k *worker) end(err error) error {
+// No edge can continue from such an error (see forgiveFailure).
+func (k *worker) fatalError(err error) error {
 	k.fatal = true
 	return err
 }
 
-// outcome returns what the last round came to.
-func (k *worker) outcome() *outcome {
-	out := k.open.Decision.outcome(k.n)
+// lastOutcome returns what the last round came to.
+func (k *worker) lastOutcome() *outcome {
+	out := k.open.Decision.outcomeAt(k.n)
 	out.messages = append(out.messages, k.messages...)
 	out.result, out.rounds, out.critic = len(out.messages)-1, k.round, k.critic
 	return out
 }
 
-// once makes one round and says whether there is another.
+// runRound makes one round and says whether there is another.
 //
 // A round that may not be the last is a draft: its text is shown as inner and not as the
 // answer, and is said afterwards if it turns out to be good. The last round that Max allows
 // is said as it comes, whatever the critic says. A round that failed is followed by another
 // one where that does no harm; the failure of the last one is the node's.
-func (k *worker) once() (again bool, err error) {
+func (k *worker) runRound() (again bool, err error) {
 	r := k.n.Repeat
 	live := k.isLast()
 	k.text, k.Size, k.Stopped, k.messages, k.critic, k.draft = nil, 0, nil, nil, nil, 0
@@ -185,8 +185,8 @@ func (k *worker) once() (again bool, err error) {
 	if err != nil || r == nil {
 		return false, err
 	}
-	text := k.whole()
-	done, err := k.good(text)
+	text := k.roundText()
+	done, err := k.isGoodEnough(text)
 	if err != nil {
 		return false, err
 	}
@@ -196,22 +196,22 @@ func (k *worker) once() (again bool, err error) {
 	}
 	if k.draft > 0 && k.n.Speaks {
 		k.draft = 0
-		return false, k.post(nil, text)
+		return false, k.postItem(nil, text)
 	}
 	return false, nil
 }
 
-// good says whether a draft is good enough: the critic judges it, and until decides.
-func (k *worker) good(draft string) (bool, error) {
+// isGoodEnough says whether a draft is good enough: the critic judges it, and until decides.
+func (k *worker) isGoodEnough(draft string) (bool, error) {
 	k.feedback = ""
 	if k.n.Repeat.Critic != "" {
-		if err := k.judge(draft); err != nil {
+		if err := k.judgeDraft(draft); err != nil {
 			return false, err
 		}
 	}
-	done, err := k.n.Enough(k.ctx, k.view())
+	done, err := k.n.Enough(k.ctx, k.roundView())
 	if err != nil {
-		return false, k.end(err)
+		return false, k.fatalError(err)
 	}
 	return done, nil
 }
@@ -228,38 +228,38 @@ func (k *worker) mayRepeat(err error) bool {
 	if k.isLast() || asks || refused || k.fatal || k.ctx.Err() != nil || !k.repeatable || k.hasActed() {
 		return false
 	}
-	return forgivable(fault.From(err))
+	return isForgivable(fault.From(err))
 }
 
-// forgivable says whether a failure is of upstreams and tools, and neither our own bug, nor our
+// isForgivable says whether a failure is of upstreams and tools, and neither our own bug, nor our
 // lack of room, nor what a person has decided.
-func forgivable(f *fault.Error) bool {
+func isForgivable(f *fault.Error) bool {
 	return f.Type != fault.Internal && f.Type != fault.Overloaded && f.Type != fault.ApprovalRejected
 }
 
-// view returns what an expression of the node sees, with what the round came to.
-func (k *worker) view() *view {
-	v := k.seen.view(k.n)
-	out := k.outcome()
-	own := out.record(k.n, len(k.seen.Messages))
-	own.Wrote = k.open.Decision.wrote()
-	v.own, v.added, v.round = &own, out.messages, k.round
+// roundView returns what an expression of the node sees, with what the round came to.
+func (k *worker) roundView() *view {
+	v := k.seen.viewOf(k.n)
+	out := k.lastOutcome()
+	own := out.endRecord(k.n, len(k.seen.Messages))
+	own.Wrote = k.open.Decision.writtenFields()
+	v.ownEnd, v.added, v.round = &own, out.messages, k.round
 	return v
 }
 
-// before returns what an expression sees before the round.
-func (k *worker) before() *view {
-	v := k.seen.decided(k.n, k.open.Decision)
+// viewBefore returns what an expression sees before the round.
+func (k *worker) viewBefore() *view {
+	v := k.seen.decidedView(k.n, k.open.Decision)
 	v.round = k.round
 	return v
 }
 
-// post hands an event or a text over.
+// postItem hands an event or a text over.
 //
 // It waits while the queue is full. The error is that of a sink which takes nothing any
 // more. An empty text is dropped. A text is the answer's unless it is a draft or the node
 // does not speak.
-func (k *worker) post(ev stream.Event, text string) error {
+func (k *worker) postItem(ev stream.Event, text string) error {
 	if ev == nil && text == "" {
 		return nil
 	}
@@ -267,7 +267,7 @@ func (k *worker) post(ev stream.Event, text string) error {
 	if k.queue != nil {
 		return k.queue.Put(k.ctx, it)
 	}
-	k.x.pass(&it)
+	k.x.passItem(&it)
 	return k.x.out.Err
 }
 
@@ -290,7 +290,7 @@ func (k *worker) Pass(ev stream.Event, inner bool) error {
 	if !inner {
 		k.calls.Add(ev)
 	}
-	return k.post(ev, "")
+	return k.postItem(ev, "")
 }
 
 // Flush implements stream.Sink. What is queued is emitted as soon as the client takes it.
@@ -301,11 +301,11 @@ func (k *worker) Flush() error {
 	return nil
 }
 
-// Say implements run.Owner. A text after calls begins a new step.
-func (k *worker) Say(piece *stream.Delta) error {
-	k.seal()
+// EmitText implements run.Owner. A text after calls begins a new step.
+func (k *worker) EmitText(piece *stream.Delta) error {
+	k.sealStep()
 	k.text = append(k.text, piece.Text)
-	return k.post(nil, piece.Text)
+	return k.postItem(nil, piece.Text)
 }
 
 // CallID implements run.Owner. It is made of the node and the agent's own, so that it does not
@@ -325,15 +325,15 @@ func (k *worker) callPrefix() string {
 	return p + "-"
 }
 
-// seal makes messages of a step that asked for calls: one of the assistant, then the
+// sealStep makes messages of a step that asked for calls: one of the assistant, then the
 // results in the order of the calls.
-func (k *worker) seal() {
+func (k *worker) sealStep() {
 	if len(k.calls) == 0 {
 		return
 	}
-	k.add(Message{Role: RoleAssistant, Content: k.unsealed(), ToolCalls: ToolCalls(k.calls)})
+	k.addMessage(Message{Role: RoleAssistant, Content: k.takeUnsealed(), ToolCalls: ToolCalls(k.calls)})
 	for _, c := range k.calls {
-		k.add(Message{Role: RoleTool, Content: c.Result})
+		k.addMessage(Message{Role: RoleTool, Content: c.Result})
 	}
 	k.calls = nil
 }
@@ -346,17 +346,17 @@ func ToolCalls(calls stream.Calls) (list []ToolCall) {
 	return list
 }
 
-// unsealed returns the text that is in no message yet, and takes it.
-func (k *worker) unsealed() string {
+// takeUnsealed returns the text that is in no message yet, and takes it.
+func (k *worker) takeUnsealed() string {
 	text := strings.Join(k.text, "")
 	k.text = nil
 	return text
 }
 
-// whole returns all that was said in the round.
+// roundText returns all that was said in the round.
 //
 // The result of a tool is the last message. There is one by then.
-func (k *worker) whole() string {
+func (k *worker) roundText() string {
 	if k.n.Kind.Results() {
 		return k.messages[len(k.messages)-1].Content
 	}
@@ -369,9 +369,9 @@ func (k *worker) whole() string {
 	return b.String()
 }
 
-// add adds a message of the node to those of the round.
-func (k *worker) add(m Message) {
-	m.Timestamp, m.Node = now(), k.n.ID
+// addMessage adds a message of the node to those of the round.
+func (k *worker) addMessage(m Message) {
+	m.Timestamp, m.Node = nowUTC(), k.n.ID
 	k.messages = append(k.messages, m)
 }
 
@@ -384,7 +384,7 @@ func (k *worker) asksOutcome() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lost != nil {
-		return k.end(r.lost)
+		return k.fatalError(r.lost)
 	}
 	if len(r.unsure) == 0 {
 		return nil
@@ -396,23 +396,23 @@ func (k *worker) asksOutcome() error {
 		Calls: r.unsure}, k.base}
 }
 
-// made returns how often each call was made in the round.
-func (k *worker) made() map[string]int {
+// callCounts returns how often each call was made in the round.
+func (k *worker) callCounts() map[string]int {
 	r := &k.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.made)
+	return maps.Clone(r.callCounts)
 }
 
-// remade continues counting where the process before has stopped.
+// restoreCounts continues counting where the process before has stopped.
 //
 // Without that the second of two equal calls would get the key of the first, and its
 // result.
-func (k *worker) remade(made map[string]int) {
+func (k *worker) restoreCounts(made map[string]int) {
 	if r := &k.recorder; made != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.made = maps.Clone(made)
+		r.callCounts = maps.Clone(made)
 	}
 }
 

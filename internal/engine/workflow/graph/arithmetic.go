@@ -16,23 +16,23 @@ import (
 
 // arithmetic are the operators that take an integer and a double.
 var arithmetic = map[string]func(a, b ref.Val) ref.Val{
-	operators.Add:      func(a, b ref.Val) ref.Val { return operate(a, b, traits.Adder.Add) },
-	operators.Subtract: func(a, b ref.Val) ref.Val { return operate(a, b, traits.Subtractor.Subtract) },
-	operators.Multiply: func(a, b ref.Val) ref.Val { return operate(a, b, traits.Multiplier.Multiply) },
-	operators.Divide:   func(a, b ref.Val) ref.Val { return operate(a, b, traits.Divider.Divide) },
-	operators.Modulo:   func(a, b ref.Val) ref.Val { return operate(whole(a), whole(b), traits.Modder.Modulo) },
+	operators.Add:      func(a, b ref.Val) ref.Val { return applyOperator(a, b, traits.Adder.Add) },
+	operators.Subtract: func(a, b ref.Val) ref.Val { return applyOperator(a, b, traits.Subtractor.Subtract) },
+	operators.Multiply: func(a, b ref.Val) ref.Val { return applyOperator(a, b, traits.Multiplier.Multiply) },
+	operators.Divide:   func(a, b ref.Val) ref.Val { return applyOperator(a, b, traits.Divider.Divide) },
+	operators.Modulo:   func(a, b ref.Val) ref.Val { return applyOperator(toInteger(a), toInteger(b), traits.Modder.Modulo) },
 }
 
-// operate applies an operator of a's type, if it has it.
-func operate[T any](a, b ref.Val, op func(T, ref.Val) ref.Val) ref.Val {
+// applyOperator applies an operator of a's type, if it has it.
+func applyOperator[T any](a, b ref.Val, op func(T, ref.Val) ref.Val) ref.Val {
 	if t, ok := a.(T); ok {
 		return op(t, b)
 	}
 	return types.MaybeNoSuchOverloadErr(a)
 }
 
-// whole returns a double that is a whole number as an integer, and anything else as it is.
-func whole(v ref.Val) ref.Val {
+// toInteger returns a double that is a whole number as an integer, and anything else as it is.
+func toInteger(v ref.Val) ref.Val {
 	if d, ok := v.(types.Double); ok && math.Trunc(float64(d)) == float64(d) {
 		return d.ConvertToType(types.IntType)
 	}
@@ -51,20 +51,20 @@ func mixedOverloads() (options []cel.EnvOption) {
 	return options
 }
 
-// mixing makes the operators take an integer and a double when they are evaluated.
-func mixing(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+// mixNumbers makes the operators take an integer and a double when they are evaluated.
+func mixNumbers(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok || len(call.Args()) != 2 || arithmetic[call.Function()] == nil {
 		return i, nil
 	}
 	op := arithmetic[call.Function()]
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-		return op(widened(args[0], args[1]))
+		return op(widenNumbers(args[0], args[1]))
 	}), nil
 }
 
-// widened makes doubles of an integer and a double.
-func widened(a, b ref.Val) (ref.Val, ref.Val) {
+// widenNumbers makes doubles of an integer and a double.
+func widenNumbers(a, b ref.Val) (ref.Val, ref.Val) {
 	switch {
 	case a.Type() == types.IntType && b.Type() == types.DoubleType:
 		a = a.ConvertToType(types.DoubleType)

@@ -43,18 +43,18 @@ type Workflow struct {
 // for the bound: they are the gateway's and not the author's.
 func Compile(def Definition, kinds []Kind) (*Workflow, []Problem) {
 	c := compiler{w: &Workflow{def: def, byID: map[string]*Vertex{}}, kinds: kinds}
-	c.join()
-	c.types()
-	c.order()
-	c.nodes()
-	c.edges()
-	c.names()
+	c.joinGraph()
+	c.checkTypes()
+	c.orderNodes()
+	c.compileNodes()
+	c.compileEdges()
+	c.checkNames()
 	var err error
-	if c.w.text, c.w.sum, err = def.stored(); err != nil {
-		c.problem("", "cannot be stored")
+	if c.w.text, c.w.sum, err = def.encodeStored(); err != nil {
+		c.addProblem("", "cannot be stored")
 	}
 	if len(c.w.text)-len(def.Agents) > maxDefinition {
-		c.problem("", "must not be longer than 256 KiB")
+		c.addProblem("", "must not be longer than 256 KiB")
 	}
 	if len(c.problems) > 0 {
 		return nil, c.problems
@@ -105,7 +105,7 @@ func (w *Workflow) Pinned(agents jsontext.Value) (*Workflow, error) {
 	own := *w
 	own.def.Agents = agents
 	var err error
-	own.text, own.sum, err = own.def.stored()
+	own.text, own.sum, err = own.def.encodeStored()
 	return &own, err
 }
 
@@ -139,22 +139,22 @@ type compiler struct {
 	problems []Problem
 }
 
-// problem adds a fault at a JSON pointer below the workflow. The text is read after the
+// addProblem adds a fault at a JSON pointer below the workflow. The text is read after the
 // name of the place: "must be from 1 to 20".
-func (c *compiler) problem(pointer, format string, args ...any) {
+func (c *compiler) addProblem(pointer, format string, args ...any) {
 	c.problems = append(c.problems, Problem{jsontext.Pointer(pointer), fmt.Sprintf(format, args...)})
 }
 
-// at returns the pointer of a node, or of what it has under these keys.
-func at(n *Vertex, keys ...string) string {
-	return string(pointer(jsontext.Pointer("/nodes").AppendToken(n.ID), keys...))
+// nodePointer returns the pointer of a node, or of what it has under these keys.
+func nodePointer(n *Vertex, keys ...string) string {
+	return string(pointerTo(jsontext.Pointer("/nodes").AppendToken(n.ID), keys...))
 }
 
-// join makes the graph. Edges of nodes that do not exist are left out.
+// joinGraph makes the graph. Edges of nodes that do not exist are left out.
 //
 // The edge itself stays in the list, so that its other faults are found too; but no node
 // has it, so the steps on the graph need not look for nil.
-func (c *compiler) join() {
+func (c *compiler) joinGraph() {
 	w := c.w
 	for i := range w.def.Nodes {
 		n := &Vertex{Node: w.def.Nodes[i], Kind: kindOf(c.kinds, w.def.Nodes[i].Type), file: i}
@@ -162,20 +162,20 @@ func (c *compiler) join() {
 		w.byID[n.ID] = n
 	}
 	for i, e := range w.def.Edges {
-		c.connect(&edge{Edge: e, number: i, from: w.byID[e.From], to: w.byID[e.To]})
+		c.connectEdge(&edge{Edge: e, number: i, from: w.byID[e.From], to: w.byID[e.To]})
 	}
 }
 
-// connect adds an edge to the list, and to its nodes if both exist.
-func (c *compiler) connect(e *edge) {
+// connectEdge adds an edge to the list, and to its nodes if both exist.
+func (c *compiler) connectEdge(e *edge) {
 	if e.at == "" {
 		e.at = "/edges/" + strconv.Itoa(e.number)
 	}
 	if e.from == nil {
-		c.problem(edgeAt(e)+"/from", "there is no such node")
+		c.addProblem(edgeAt(e)+"/from", "there is no such node")
 	}
 	if e.to == nil {
-		c.problem(toAt(e), "there is no such node")
+		c.addProblem(toAt(e), "there is no such node")
 	}
 	c.w.edges = append(c.w.edges, e)
 	if e.from != nil && e.to != nil {
@@ -198,43 +198,43 @@ func toAt(e *edge) string {
 	return e.at + "/to"
 }
 
-// types checks what each type of node needs. Which other keys it may have, the reader of
+// checkTypes checks what each type of node needs. Which other keys it may have, the reader of
 // the file knows.
-func (c *compiler) types() {
+func (c *compiler) checkTypes() {
 	for _, n := range c.list {
 		for _, p := range n.Kind.Check(n) {
-			c.problem(at(n)+string(p.Pointer), "%s", p.Text)
+			c.addProblem(nodePointer(n)+string(p.Pointer), "%s", p.Text)
 		}
 	}
 }
 
-// order finds the entry, cycles and what is out of reach, and sorts the nodes.
+// orderNodes finds the entry, cycles and what is out of reach, and sorts the nodes.
 //
 // Collisions are looked for only in a sound graph: with a cycle there is no order, and
 // without an entry no way that a run could take.
-func (c *compiler) order() {
+func (c *compiler) orderNodes() {
 	w := c.w
-	for _, cycle := range cycles(c.list, maxCycles) {
-		c.problem(toAt(cycle[len(cycle)-1]), "closes a cycle: %s", path(cycle))
+	for _, cycle := range findCycles(c.list, maxCycles) {
+		c.addProblem(toAt(cycle[len(cycle)-1]), "closes a cycle: %s", cycleText(cycle))
 	}
 	if w.entry = c.findEntry(); w.entry != nil {
-		c.reach()
+		c.checkReach()
 	}
 	var rest []*Vertex
-	if w.nodes, rest = sorted(c.list); len(rest) > 0 || w.entry == nil {
+	if w.nodes, rest = sortNodes(c.list); len(rest) > 0 || w.entry == nil {
 		return
 	}
-	for _, x := range parallel(w.nodes, w.entry) {
-		c.problem(at(x.second, "output", x.second.Output[x.output].Field), "%s puts a value into the same field, and both can run at the same time", x.first.ID)
+	for _, x := range findCollisions(w.nodes, w.entry) {
+		c.addProblem(nodePointer(x.second, "output", x.second.Output[x.output].Field), "%s puts a value into the same field, and both can run at the same time", x.first.ID)
 	}
 }
 
-// reach reports the nodes that no way leads to.
-func (c *compiler) reach() {
-	seen := reached(c.w.entry)
+// checkReach reports the nodes that no way leads to.
+func (c *compiler) checkReach() {
+	seen := reachableNodes(c.w.entry)
 	for _, n := range c.list {
 		if !seen[n] {
-			c.problem(at(n), "is out of reach: no way leads here from %s", c.w.entry.ID)
+			c.addProblem(nodePointer(n), "is out of reach: no way leads here from %s", c.w.entry.ID)
 		}
 	}
 }
@@ -245,27 +245,27 @@ func (c *compiler) findEntry() *Vertex {
 	if name := c.w.def.Entry; name != "" {
 		n := c.w.byID[name]
 		if n == nil {
-			c.problem("/entry_point", "there is no such node")
+			c.addProblem("/entry_point", "there is no such node")
 		}
 		return n
 	}
-	first := c.unentered()
+	first := c.unenteredNodes()
 	switch len(first) {
 	case 1:
 		c.w.def.Entry = first[0]
 		return c.w.byID[first[0]]
 	case 0:
 		if len(c.list) > 0 {
-			c.problem("/entry_point", "is required where each node has an incoming edge")
+			c.addProblem("/entry_point", "is required where each node has an incoming edge")
 		}
 	default:
-		c.problem("/entry_point", "is required where several nodes have no incoming edge: %s", strings.Join(first, ", "))
+		c.addProblem("/entry_point", "is required where several nodes have no incoming edge: %s", strings.Join(first, ", "))
 	}
 	return nil
 }
 
-// unentered returns the ids of the nodes that no edge leads to.
-func (c *compiler) unentered() (ids []string) {
+// unenteredNodes returns the ids of the nodes that no edge leads to.
+func (c *compiler) unenteredNodes() (ids []string) {
 	for _, n := range c.list {
 		if !slices.ContainsFunc(c.w.def.Edges, func(e Edge) bool { return e.To == n.ID }) {
 			ids = append(ids, n.ID)
@@ -274,97 +274,97 @@ func (c *compiler) unentered() (ids []string) {
 	return ids
 }
 
-// nodes compiles what nodes say.
-func (c *compiler) nodes() {
+// compileNodes compiles what nodes say.
+func (c *compiler) compileNodes() {
 	for _, n := range c.list {
-		c.texts(n)
-		c.output(n)
+		c.compileTexts(n)
+		c.compileOutput(n)
 		if r := n.Repeat; r != nil {
-			n.until = c.expression(at(n, "repeat", "until"), r.Until, true)
+			n.until = c.compileExpression(nodePointer(n, "repeat", "until"), r.Until, true)
 			if r.Max < 1 || r.Max > maxRounds {
-				c.problem(at(n, "repeat", "max"), "must be from 1 to 20")
+				c.addProblem(nodePointer(n, "repeat", "max"), "must be from 1 to 20")
 			}
 		}
 	}
 }
 
-// texts compiles the expressions and templates that a node has.
-func (c *compiler) texts(n *Vertex) {
+// compileTexts compiles the expressions and templates that a node has.
+func (c *compiler) compileTexts(n *Vertex) {
 	if n.Expression != "" {
-		n.expression = c.expression(at(n, "expression"), n.Expression, false)
+		n.expression = c.compileExpression(nodePointer(n, "expression"), n.Expression, false)
 	}
 	if n.Prompt != "" {
-		n.prompt = c.template(at(n, "prompt"), n.Prompt)
+		n.prompt = c.compileTemplate(nodePointer(n, "prompt"), n.Prompt)
 	}
 	if n.Input != "" {
-		n.input = c.template(at(n, "input"), n.Input)
+		n.input = c.compileTemplate(nodePointer(n, "input"), n.Input)
 	}
 	for _, a := range n.Arguments {
 		var e *expression
 		if a.Value == nil {
-			e = c.expression(at(n, "arguments", a.Name), a.Expression, false)
+			e = c.compileExpression(nodePointer(n, "arguments", a.Name), a.Expression, false)
 		}
 		n.arguments = append(n.arguments, e)
 	}
 }
 
-// output checks the fields that a node puts values into, and compiles their expressions.
+// compileOutput checks the fields that a node puts values into, and compiles their expressions.
 // Two assignments of one node must not overlap, because neither is the later one. A key of
 // metadata has 1 to 128 bytes.
-func (c *compiler) output(n *Vertex) {
+func (c *compiler) compileOutput(n *Vertex) {
 	for i, o := range n.Output {
-		where := at(n, "output", o.Field)
+		where := nodePointer(n, "output", o.Field)
 		switch key, isKey := strings.CutPrefix(o.Field, metadataPrefix); {
 		case isKey && key != "" && len(key) <= 128:
 		case o.Field == FieldRouting, o.Field == FieldAction, o.Field == FieldMetadata:
 		default:
-			c.problem(where, "must be routing_key, next_action, metadata or metadata.KEY")
+			c.addProblem(where, "must be routing_key, next_action, metadata or metadata.KEY")
 		}
-		if slices.ContainsFunc(n.Output[:i], func(w Assignment) bool { return overlap(w.Field, o.Field) }) {
-			c.problem(where, "the node puts a value into this field already")
+		if slices.ContainsFunc(n.Output[:i], func(w Assignment) bool { return fieldsOverlap(w.Field, o.Field) }) {
+			c.addProblem(where, "the node puts a value into this field already")
 		}
-		n.output = append(n.output, c.expression(where, o.Expression, false))
+		n.output = append(n.output, c.compileExpression(where, o.Expression, false))
 	}
 }
 
-// expression compiles one, or reports why not and returns nil. condition: its value must be
+// compileExpression compiles one, or reports why not and returns nil. condition: its value must be
 // true or false.
-func (c *compiler) expression(where, source string, condition bool) *expression {
-	e, err := compile(source, condition)
+func (c *compiler) compileExpression(where, source string, condition bool) *expression {
+	e, err := newExpression(source, condition)
 	if err != nil {
-		c.problem(where, "%s", err)
+		c.addProblem(where, "%s", err)
 	}
 	return e
 }
 
-// template is expression for texts with {{ }}.
-func (c *compiler) template(where, text string) *template {
+// compileTemplate is expression for texts with {{ }}.
+func (c *compiler) compileTemplate(where, text string) *template {
 	t, err := parseTemplate(text)
 	if err != nil {
-		c.problem(where, "%s", err)
+		c.addProblem(where, "%s", err)
 	}
 	return t
 }
 
-// edges compiles conditions, and looks for edges that could never be taken.
+// compileEdges compiles conditions, and looks for edges that could never be taken.
 //
 // It also notes on a node that one of its edges looks at result.is_error or result.unknown. Such a node may
 // fail without ending the run, as the author has said what happens then.
-func (c *compiler) edges() {
+func (c *compiler) compileEdges() {
 	for _, e := range c.w.edges {
-		c.edge(e)
+		c.compileEdge(e)
 	}
 	for _, n := range c.list {
 		if n.Kind.Chooses() {
-			c.choices(n)
+			c.checkChoices(n)
 		}
 	}
 }
 
-func (c *compiler) edge(e *edge) {
+func (c *compiler) compileEdge(e *edge) {
 	if e.Condition != "" {
-		if e.condition = c.expression(e.at+"/condition", e.Condition, true); e.mapped {
-			c.problem(e.at, "is an object: its edge has no condition")
+		if e.condition = c.compileExpression(e.at+"/condition", e.Condition, true); e.mapped {
+			c.addProblem(e.at, "is an object: its edge has no condition")
 		}
 	}
 	if e.from == nil {
@@ -374,69 +374,69 @@ func (c *compiler) edge(e *edge) {
 		e.from.Forgiving = true
 	}
 	if e.mapped && !e.from.Kind.Chooses() {
-		c.problem(edgeAt(e)+"/to", "may be an object at a condition only")
+		c.addProblem(edgeAt(e)+"/to", "may be an object at a condition only")
 	}
 }
 
-// choices checks the edges of a condition, which takes one.
+// checkChoices checks the edges of a condition, which takes one.
 //
 // An edge without a condition and the default of a map mean the same, so that there is one
 // of them at most. More than one would hide all but the first.
-func (c *compiler) choices(n *Vertex) {
+func (c *compiler) checkChoices(n *Vertex) {
 	var always *edge
 	seen := map[string]bool{}
 	for _, e := range n.out {
 		switch {
 		case e.mapped && !e.Default:
 			if seen[e.Match] {
-				c.problem(e.at, "this value leads elsewhere already")
+				c.addProblem(e.at, "this value leads elsewhere already")
 			}
 			seen[e.Match] = true
 		case e.Condition != "":
 		case always != nil:
-			c.problem(toAt(e), "is never taken: another edge of this condition is taken where nothing else fits")
+			c.addProblem(toAt(e), "is never taken: another edge of this condition is taken where nothing else fits")
 		default:
 			always = e
 		}
 	}
-	c.chosenBy(n)
+	c.checkExpression(n)
 }
 
-// chosenBy wants an expression of a condition whose edges are those of a map, and of no other.
-func (c *compiler) chosenBy(n *Vertex) {
+// checkExpression wants an expression of a condition whose edges are those of a map, and of no other.
+func (c *compiler) checkExpression(n *Vertex) {
 	mapped := slices.ContainsFunc(n.out, func(e *edge) bool { return e.mapped })
 	switch {
 	case mapped && n.Expression == "":
-		c.problem(at(n, "expression"), "is required, as the to of an edge is an object")
+		c.addProblem(nodePointer(n, "expression"), "is required, as the to of an edge is an object")
 	case !mapped && n.Expression != "" && len(n.out) > 0:
-		c.problem(at(n, "expression"), "is never used: no to of its edges is an object")
+		c.addProblem(nodePointer(n, "expression"), "is never used: no to of its edges is an object")
 	}
 }
 
-// names checks the names of nodes in the workflow's own keys.
+// checkNames checks the names of nodes in the workflow's own keys.
 //
 // It marks what the keys name: nodes of checkpoints, and nodes that speak. Without an
 // answer the nodes that speak are those with speak and those that no edge leaves.
-func (c *compiler) names() {
+func (c *compiler) checkNames() {
 	w := c.w
-	c.checkpoints()
+	c.markCheckpoints()
 	if w.def.Answer != "" && w.byID[w.def.Answer] == nil {
-		c.problem("/answer", "there is no such node")
+		c.addProblem("/answer", "there is no such node")
 	}
 	for _, n := range c.list {
 		n.Speaks = n.Speak || n.ID == w.def.Answer || w.def.Answer == "" && len(n.out) == 0
 	}
 }
 
-func (c *compiler) checkpoints() {
+func (c *compiler) markCheckpoints() {
 	for i, id := range c.w.def.Checkpoints {
 		n := c.w.byID[id]
 		if n == nil {
-			c.problem("/checkpoints/"+strconv.Itoa(i), "there is no such node")
+			c.addProblem("/checkpoints/"+strconv.Itoa(i), "there is no such node")
 			continue
 		}
 		if n.Kind.Asks() {
-			c.problem("/checkpoints/"+strconv.Itoa(i), "asks a person itself")
+			c.addProblem("/checkpoints/"+strconv.Itoa(i), "asks a person itself")
 		}
 		n.Checkpoint = true
 	}

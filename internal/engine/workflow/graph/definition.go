@@ -165,8 +165,8 @@ func (e *Edge) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// stored returns the definition's JSON, and the SHA-256 of it in hexadecimal digits.
-func (d *Definition) stored() (text []byte, sum string, err error) {
+// encodeStored returns the definition's JSON, and the SHA-256 of it in hexadecimal digits.
+func (d *Definition) encodeStored() (text []byte, sum string, err error) {
 	text, err = json.Marshal(d)
 	hash := sha256.Sum256(text)
 	return text, hex.EncodeToString(hash[:]), err
@@ -186,8 +186,8 @@ type Problem struct {
 // Error implements error.
 func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
 
-// pointer leads from p to what stands under these keys.
-func pointer(p jsontext.Pointer, keys ...string) jsontext.Pointer {
+// pointerTo leads from p to what stands under these keys.
+func pointerTo(p jsontext.Pointer, keys ...string) jsontext.Pointer {
 	for _, key := range keys {
 		p = p.AppendToken(key)
 	}

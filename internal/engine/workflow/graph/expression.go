@@ -45,11 +45,11 @@ const (
 	decisionType = "workflow.Decision"
 )
 
-// objects are the members of these types.
+// objectTypes are the members of these types.
 //
 // A member that is not set is an error of the evaluation and not null; authors test with
 // has(critic.json).
-func objects() map[string]map[string]*types.Type {
+func objectTypes() map[string]map[string]*types.Type {
 	return map[string]map[string]*types.Type{
 		resultType:   {"text": types.StringType, "json": types.DynType, "is_error": types.BoolType, "unknown": types.BoolType},
 		criticType:   {"text": types.StringType, "json": types.DynType},
@@ -126,7 +126,7 @@ var newEnv = sync.OnceValues(func() (*cel.Env, error) {
 		return nil, err
 	}
 	return base.Extend(append(mixedOverloads(),
-		cel.CustomTypeProvider(&provider{base.CELTypeProvider(), objects()}),
+		cel.CustomTypeProvider(&provider{base.CELTypeProvider(), objectTypes()}),
 		cel.Variable("input", types.StringType),
 		cel.Variable("messages", types.NewListType(types.NewMapType(types.StringType, types.StringType))),
 		cel.Variable("routing_key", types.StringType),
@@ -151,11 +151,11 @@ type expression struct {
 	decision, failure, unknown bool
 }
 
-// compile compiles an expression. If condition is set it must be true or false. The
+// newExpression compiles an expression. If condition is set it must be true or false. The
 // error is fit for its author, and holds no value but names out of the source.
 //
 // The place in the error is counted in characters, from 1.
-func compile(source string, condition bool) (*expression, error) {
+func newExpression(source string, condition bool) (*expression, error) {
 	if utf8.RuneCountInString(source) > maxExpression {
 		return nil, errors.New("must not be longer than 2,000 characters")
 	}
@@ -170,12 +170,12 @@ func compile(source string, condition bool) (*expression, error) {
 	if out := checked.OutputType(); condition && !canBeBool(out) {
 		return nil, fmt.Errorf("must be true or false, and is of type %s", out)
 	}
-	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(checkEvery), cel.CustomDecoratorV2(mixing))
+	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(checkEvery), cel.CustomDecoratorV2(mixNumbers))
 	if err != nil {
 		return nil, fmt.Errorf("is no expression: %s", oneLine(err.Error()))
 	}
 	e := &expression{source: source, program: program}
-	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(e.looks))
+	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(e.markUse))
 	return e, nil
 }
 
@@ -192,8 +192,8 @@ func canBeBool(t *cel.Type) bool {
 	return t.IsExactType(types.BoolType) || t.IsExactType(types.DynType)
 }
 
-// looks notes what a part of the expression looks at.
-func (e *expression) looks(part ast.Expr) {
+// markUse notes what a part of the expression looks at.
+func (e *expression) markUse(part ast.Expr) {
 	switch part.Kind() {
 	case ast.IdentKind:
 		e.decision = e.decision || part.AsIdent() == "decision"
@@ -255,11 +255,11 @@ type expressionError struct {
 func (e *expressionError) Error() string { return e.err.Error() }
 func (e *expressionError) Unwrap() error { return e.err }
 
-// test returns whether a condition holds.
+// testCondition returns whether a condition holds.
 //
 // A value that is neither true nor false can still come here: the compiler accepts a
 // dynamic type.
-func (e *expression) test(ctx context.Context, v View) (bool, error) {
+func (e *expression) testCondition(ctx context.Context, v View) (bool, error) {
 	value, err := e.eval(ctx, v)
 	if err != nil {
 		return false, err
@@ -292,7 +292,7 @@ func native(v ref.Val, depth int) (any, error) {
 	case traits.Lister:
 		return nativeList(v, depth)
 	}
-	return scalar(v)
+	return nativeScalar(v)
 }
 
 func nativeOptional(v *types.Optional, depth int) (any, error) {
@@ -314,12 +314,12 @@ func nativeList(v traits.Lister, depth int) (any, error) {
 	return list, nil
 }
 
-// scalar makes a plain value of one that holds no others.
+// nativeScalar makes a plain value of one that holds no others.
 //
 // Integers stay integers up to int64; a larger unsigned number becomes a float64. NaN and
 // the infinities are errors, as JSON has no word for them. Text that is not valid UTF-8 gets
 // replacement characters.
-func scalar(v ref.Val) (any, error) {
+func nativeScalar(v ref.Val) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
 		return nil, nil

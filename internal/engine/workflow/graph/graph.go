@@ -80,14 +80,14 @@ func (b bits) add(other bits) {
 	}
 }
 
-// sorted returns the nodes in the graph's order, which the file's decides where the edges
+// sortNodes returns the nodes in the graph's order, which the file's decides where the edges
 // do not. It gives each its number and the nodes above it. rest are those of cycles, and
 // behind them.
 //
 // It is Kahn's algorithm with the file's order as the tie-breaker, so that the same file
 // gives the same order in every process; call ids and the order of the answer depend on it.
 // in and out of the nodes must be complete.
-func sorted(nodes []*Vertex) (list, rest []*Vertex) {
+func sortNodes(nodes []*Vertex) (list, rest []*Vertex) {
 	open := map[*Vertex]int{}
 	for _, n := range nodes {
 		open[n] = len(n.in)
@@ -112,13 +112,13 @@ func sorted(nodes []*Vertex) (list, rest []*Vertex) {
 	return list, slices.DeleteFunc(slices.Clone(nodes), func(n *Vertex) bool { _, ok := open[n]; return !ok })
 }
 
-// cycles returns cycles of the nodes, each as the edges that make it, the last of which
+// findCycles returns cycles of the nodes, each as the edges that make it, the last of which
 // closes it. There is one at least if there is any, and no more than most.
 //
 // It is a depth-first search that reports the edges which lead back to the way under way.
 // Not every cycle is found that way, but if the edges that close the reported ones are
 // removed none is left, unless most has cut the list.
-func cycles(nodes []*Vertex, most int) (found [][]*edge) {
+func findCycles(nodes []*Vertex, most int) (found [][]*edge) {
 	const (
 		fresh = iota
 		open
@@ -157,8 +157,8 @@ func cycles(nodes []*Vertex, most int) (found [][]*edge) {
 	return found
 }
 
-// path writes a cycle: a → b → a.
-func path(cycle []*edge) string {
+// cycleText writes a cycle: a → b → a.
+func cycleText(cycle []*edge) string {
 	names := []string{cycle[0].from.ID}
 	for _, e := range cycle {
 		names = append(names, e.to.ID)
@@ -166,8 +166,8 @@ func path(cycle []*edge) string {
 	return strings.Join(names, " → ")
 }
 
-// reached returns the nodes to which a way leads from the entry, itself among them.
-func reached(entry *Vertex) map[*Vertex]bool {
+// reachableNodes returns the nodes to which a way leads from the entry, itself among them.
+func reachableNodes(entry *Vertex) map[*Vertex]bool {
 	seen := map[*Vertex]bool{entry: true}
 	for list := []*Vertex{entry}; len(list) > 0; {
 		n := list[len(list)-1]
@@ -182,13 +182,13 @@ func reached(entry *Vertex) map[*Vertex]bool {
 	return seen
 }
 
-// together returns for each pair of nodes, by their order, whether both can run in one
+// togetherTest returns for each pair of nodes, by their order, whether both can run in one
 // run: whether two ways lead from the entry to them that take the same edge at each
 // condition on both. The nodes are sorted; what expressions say is not looked at.
 //
 // Two ways are followed at once, always that one further which is behind. So both are at
 // a node that they share at the same time, and a condition can send both the same way.
-func together(list []*Vertex, entry *Vertex) func(a, b *Vertex) bool {
+func togetherTest(list []*Vertex, entry *Vertex) func(a, b *Vertex) bool {
 	n := len(list)
 	met := make([]bits, n) // met[a].has(b), a ≤ b: ways have come to a and b at once
 	for i := range met {
@@ -231,25 +231,25 @@ func together(list []*Vertex, entry *Vertex) func(a, b *Vertex) bool {
 	}
 }
 
-// parallel returns the pairs of nodes that can run at the same time and put a value into
+// findCollisions returns the pairs of nodes that can run at the same time and put a value into
 // the same field, each with the number of the assignment of the later one in the file.
 //
 // Nodes of which one is above the other never run at the same time. together is computed
 // only if some pair writes the same field, which few workflows have. The list is in the
 // order of the file, as the author reads it.
-func parallel(list []*Vertex, entry *Vertex) (found []collision) {
+func findCollisions(list []*Vertex, entry *Vertex) (found []collision) {
 	var both func(a, b *Vertex) bool
 	for _, a := range list {
 		for _, b := range list[a.Order+1:] {
 			first, second := inFileOrder(a, b)
 			i := slices.IndexFunc(second.Output, func(w Assignment) bool {
-				return slices.ContainsFunc(first.Output, func(v Assignment) bool { return overlap(v.Field, w.Field) })
+				return slices.ContainsFunc(first.Output, func(v Assignment) bool { return fieldsOverlap(v.Field, w.Field) })
 			})
 			if i < 0 || b.above.has(a.Order) {
 				continue
 			}
 			if both == nil {
-				both = together(list, entry)
+				both = togetherTest(list, entry)
 			}
 			if both(a, b) {
 				found = append(found, collision{first, second, i})
@@ -273,7 +273,7 @@ type collision struct {
 	output        int // of second
 }
 
-// overlap says whether two fields have something in common: metadata holds metadata.x.
-func overlap(a, b string) bool {
+// fieldsOverlap says whether two fields have something in common: metadata holds metadata.x.
+func fieldsOverlap(a, b string) bool {
 	return a == b || a == FieldMetadata && strings.HasPrefix(b, metadataPrefix) || b == FieldMetadata && strings.HasPrefix(a, metadataPrefix)
 }

@@ -20,8 +20,8 @@ import (
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// drawn is a random graph, as the judge takes it.
-type drawn struct {
+// drawnName is a random graph, as the judge takes it.
+type drawnName struct {
 	Nodes int      `json:"nodes"`
 	Edges [][2]int `json:"edges"`
 	Entry int      `json:"entry"`
@@ -34,8 +34,8 @@ type verdict struct {
 }
 
 // randomGraph returns a graph of which about half are acyclic.
-func randomGraph(r *rand.Rand) drawn {
-	g := drawn{Nodes: 1 + r.IntN(12)}
+func randomGraph(r *rand.Rand) drawnName {
+	g := drawnName{Nodes: 1 + r.IntN(12)}
 	if r.IntN(50) == 0 {
 		g.Nodes = 50 + r.IntN(100)
 	}
@@ -53,7 +53,7 @@ func randomGraph(r *rand.Rand) drawn {
 	return g
 }
 
-func (g drawn) definition() graph.Definition {
+func (g drawnName) definition() graph.Definition {
 	d := graph.Definition{Name: "g", Timeout: 1, Entry: name(g.Entry), MaxIterations: 50}
 	for i := range g.Nodes {
 		d.Nodes = append(d.Nodes, graph.Node{ID: name(i), Type: graph.AgentNode, Agent: "a"})
@@ -67,7 +67,7 @@ func (g drawn) definition() graph.Definition {
 func name(i int) string { return "n" + itoa(i) }
 
 // checked is what our check says of a graph.
-func checked(t *testing.T, g drawn) verdict {
+func checked(t *testing.T, g drawnName) verdict {
 	_, problems := graph.Compile(g.definition(), engine.Kinds())
 	v := verdict{Acyclic: true}
 	lost := map[string]bool{}
@@ -91,7 +91,7 @@ func checked(t *testing.T, g drawn) verdict {
 }
 
 // walk wants the path of a cycle to be one.
-func (g drawn) walk(t *testing.T, path []string) {
+func (g drawnName) walk(t *testing.T, path []string) {
 	edges := map[string]bool{}
 	for _, e := range g.Edges {
 		edges[name(e[0])+name(e[1])] = true
@@ -111,7 +111,7 @@ func TestCheckAgreesWithNetworkX(t *testing.T) {
 	t.Parallel()
 	const many = 10_000
 	r := rand.New(rand.NewPCG(1, 2))
-	graphs := make([]drawn, many)
+	graphs := make([]drawnName, many)
 	var in bytes.Buffer
 	for i := range graphs {
 		graphs[i] = randomGraph(r)

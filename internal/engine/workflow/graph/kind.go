@@ -61,7 +61,7 @@ func Require(n *Vertex, key, value string) []Problem {
 	if value != "" {
 		return nil
 	}
-	return []Problem{{Pointer: pointer("", key), Text: "is required of a node of type " + string(n.Type)}}
+	return []Problem{{Pointer: pointerTo("", key), Text: "is required of a node of type " + string(n.Type)}}
 }
 
 // noKind is that of a node whose type does not exist. No such node is ever run.

@@ -13,9 +13,9 @@ func (w *Workflow) Mermaid() string {
 		n := &w.def.Nodes[i]
 		left, label, right := w.byID[n.ID].Kind.Draw(n)
 		if label != "" {
-			label = "<br/>" + escaped(label)
+			label = "<br/>" + escapeLabel(label)
 		}
-		fmt.Fprintf(&b, "  %s%s\"%s%s\"%s\n", drawn(n.ID), left, n.ID, label, right)
+		fmt.Fprintf(&b, "  %s%s\"%s%s\"%s\n", drawnName(n.ID), left, n.ID, label, right)
 	}
 	for _, e := range w.def.Edges {
 		label := e.Condition
@@ -26,18 +26,18 @@ func (w *Workflow) Mermaid() string {
 			label = e.Match
 		}
 		if label == "" {
-			fmt.Fprintf(&b, "  %s --> %s\n", drawn(e.From), drawn(e.To))
+			fmt.Fprintf(&b, "  %s --> %s\n", drawnName(e.From), drawnName(e.To))
 		} else {
-			fmt.Fprintf(&b, "  %s -->|\"%s\"| %s\n", drawn(e.From), escaped(label), drawn(e.To))
+			fmt.Fprintf(&b, "  %s -->|\"%s\"| %s\n", drawnName(e.From), escapeLabel(label), drawnName(e.To))
 		}
 	}
 	return b.String()
 }
 
-// drawn returns a name that is not a word of Mermaid's, as end is.
-func drawn(id string) string { return "n_" + id }
+// drawnName returns a name that is not a word of Mermaid's, as end is.
+func drawnName(id string) string { return "n_" + id }
 
-// escaped writes a text so that it is not part of the drawing's own language.
-func escaped(text string) string {
+// escapeLabel writes a text so that it is not part of the drawing's own language.
+func escapeLabel(text string) string {
 	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ", "\r", " ").Replace(text)
 }

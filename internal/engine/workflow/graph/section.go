@@ -34,7 +34,7 @@ func Section(list *[]*Workflow, c *config.Config, kinds []Kind) file.Section {
 	return file.Section{Name: "workflows", Schema: types, Read: func(all *file.Node) {
 		for n := range all.Members() {
 			r := reader{at: n, cfg: c, kinds: kinds, def: Definition{MaxIterations: defaultIterations, Timeout: defaultTimeout}}
-			if w := r.read(); w != nil {
+			if w := r.readWorkflow(); w != nil {
 				*list = append(*list, w)
 			}
 		}
@@ -51,21 +51,21 @@ type reader struct {
 	def   Definition
 }
 
-// read returns nil if the workflow has a fault.
-func (r *reader) read() *Workflow {
+// readWorkflow returns nil if the workflow has a fault.
+func (r *reader) readWorkflow() *Workflow {
 	d, n := &r.def, r.at
 	n.Decode(d)
 	if nodes := n.Get("nodes"); nodes != nil {
-		r.unused("agent", "critic")
+		r.refuseBesideNodes("agent", "critic")
 		for node := range nodes.Members() {
-			r.node(node)
+			r.readNode(node)
 		}
-		r.edges()
-		r.used()
+		r.readEdges()
+		r.checkPatterns()
 	} else {
 		r.fromPatterns()
 	}
-	r.people()
+	r.checkPeople()
 	if n.Section("agents").Has(n.Name()) {
 		n.FaultKey("is the name of an agent: a workflow needs another one")
 	}
@@ -74,7 +74,7 @@ func (r *reader) read() *Workflow {
 		problems = w.blindRetries(config.Of[tool.Reporting](r.cfg))
 	}
 	for _, p := range problems {
-		r.fault(p)
+		r.reportProblem(p)
 	}
 	if !n.Sound() {
 		return nil
@@ -82,8 +82,8 @@ func (r *reader) read() *Workflow {
 	return w
 }
 
-// unused refuses keys that have a meaning without nodes only.
-func (r *reader) unused(keys ...string) {
+// refuseBesideNodes refuses keys that have a meaning without nodes only.
+func (r *reader) refuseBesideNodes(keys ...string) {
 	for _, key := range keys {
 		if k := r.at.Get(key); k != nil {
 			k.FaultKey("is not taken beside nodes: each has its own")
@@ -102,7 +102,7 @@ func (r *reader) fromPatterns() {
 		return
 	}
 	r.refuseKeys("edges", "entry_point")
-	agent := r.agent(r.at, "agent")
+	agent := r.readAgent(r.at, "agent")
 	if !r.at.Has("agent") {
 		r.at.FaultMissing("agent", "is required where there are no nodes")
 	}
@@ -114,7 +114,7 @@ func (r *reader) fromPatterns() {
 		}
 		n := Node{ID: pattern, Type: AgentNode, Agent: agent, Pattern: pattern}
 		if pattern == PatternReflection {
-			n.Repeat = r.reflection()
+			n.Repeat = r.reflectionRepeat()
 		}
 		r.def.Nodes = append(r.def.Nodes, n)
 		if before != "" {
@@ -133,20 +133,20 @@ func (r *reader) refuseKeys(keys ...string) {
 	}
 }
 
-// reflection returns how the node of that pattern is repeated.
-func (r *reader) reflection() *Repeat {
+// reflectionRepeat returns how the node of that pattern is repeated.
+func (r *reader) reflectionRepeat() *Repeat {
 	if !r.at.Has("critic") {
 		r.at.FaultMissing("critic", "is required of reflection")
 	}
-	return &Repeat{Critic: r.agent(r.at, "critic"), Until: passed, Max: defaultRounds}
+	return &Repeat{Critic: r.readAgent(r.at, "critic"), Until: passed, Max: defaultRounds}
 }
 
 // passed is what a critic's judgement is asked for unless until says otherwise.
 const passed = "critic.json.passed"
 
-// node reads one node and adds it to the definition, also if it has faults: otherwise each
+// readNode reads one node and adds it to the definition, also if it has faults: otherwise each
 // edge to it would be reported as well.
-func (r *reader) node(at *file.Node) {
+func (r *reader) readNode(at *file.Node) {
 	name, ok := at.Get("type").Text()
 	if !ok { // edges may name it all the same
 		r.def.Nodes = append(r.def.Nodes, Node{ID: at.Name()})
@@ -161,26 +161,26 @@ func (r *reader) node(at *file.Node) {
 		}
 	}
 	kind.Default(&n)
-	r.values(at, &n, keys)
+	r.readValues(at, &n, keys)
 	at.Decode(&n)
 	least, most := kind.Bounds()
 	at.Get("timeout").Duration(&n.Timeout, least, most)
-	n.Repeat = r.repeat(at.Get("repeat"))
+	n.Repeat = r.readRepeat(at.Get("repeat"))
 	r.def.Nodes = append(r.def.Nodes, n)
 }
 
-// values reads what the tags of Node do not say how to read, and checks what only the file
+// readValues reads what the tags of Node do not say how to read, and checks what only the file
 // knows. Keys that the node must not have are left alone.
-func (r *reader) values(at *file.Node, n *Node, keys []string) {
+func (r *reader) readValues(at *file.Node, n *Node, keys []string) {
 	if slices.Contains(keys, "agent") {
-		r.agent(at, "agent")
+		r.readAgent(at, "agent")
 	}
 	if slices.Contains(keys, "tool") {
-		r.tool(at.Get("tool"))
+		r.checkTool(at.Get("tool"))
 	}
 	if slices.Contains(keys, "arguments") {
 		for a := range at.Get("arguments").Members() {
-			n.Arguments = append(n.Arguments, argument(a))
+			n.Arguments = append(n.Arguments, readArgument(a))
 		}
 	}
 	if slices.Contains(keys, "schema") {
@@ -197,24 +197,24 @@ func checkSchema(s *file.Node) {
 	}
 }
 
-// argument reads one argument of a tool: a text is an expression, anything else stands for
+// readArgument reads one argument of a tool: a text is an expression, anything else stands for
 // itself. A constant text is written as an expression, "'text'".
-func argument(at *file.Node) Argument {
+func readArgument(at *file.Node) Argument {
 	if text, ok := at.Text(); ok {
 		return Argument{Name: at.Name(), Expression: text}
 	}
 	return Argument{Name: at.Name(), Value: at.JSON()}
 }
 
-// repeat reads the loop of a node; nil: it has none. With a critic the default of until is
+// readRepeat reads the loop of a node; nil: it has none. With a critic the default of until is
 // the critic's own judgement.
-func (r *reader) repeat(at *file.Node) *Repeat {
+func (r *reader) readRepeat(at *file.Node) *Repeat {
 	if at == nil {
 		return nil
 	}
 	rep := &Repeat{Max: defaultRounds}
 	if at.Has("critic") {
-		r.agent(at, "critic")
+		r.readAgent(at, "critic")
 		rep.Until = passed
 	}
 	at.Decode(rep)
@@ -224,10 +224,10 @@ func (r *reader) repeat(at *file.Node) *Repeat {
 	return rep
 }
 
-// agent returns an agent that is in the file. One that is somewhere else has neither steps
+// readAgent returns an agent that is in the file. One that is somewhere else has neither steps
 // that a journal could keep nor a model that could be asked for a judgement: every run that
 // came to it would fail.
-func (r *reader) agent(at *file.Node, key string) string {
+func (r *reader) readAgent(at *file.Node, key string) string {
 	id, ok := at.Get(key).Text()
 	switch agents := at.Section("agents"); {
 	case !ok:
@@ -239,9 +239,9 @@ func (r *reader) agent(at *file.Node, key string) string {
 	return id
 }
 
-// tool warns of a server that does not exist. A server reports which tools it has only when it
+// checkTool warns of a server that does not exist. A server reports which tools it has only when it
 // runs.
-func (r *reader) tool(at *file.Node) {
+func (r *reader) checkTool(at *file.Node) {
 	name, ok := at.Text()
 	if !ok {
 		return
@@ -259,9 +259,9 @@ func (r *reader) tool(at *file.Node) {
 // builtinServer is the server that there is if none is configured.
 const builtinServer = "todo"
 
-// edges reads the edges. One whose to is an object becomes an edge for each member, so that
+// readEdges reads the edges. One whose to is an object becomes an edge for each member, so that
 // the graph knows simple edges only.
-func (r *reader) edges() {
+func (r *reader) readEdges() {
 	i := 0
 	for at := range r.at.Get("edges").Members() {
 		where := "/edges/" + strconv.Itoa(i)
@@ -288,8 +288,8 @@ func (r *reader) edges() {
 	}
 }
 
-// used warns of patterns that are not those of the nodes: the nodes decide.
-func (r *reader) used() {
+// checkPatterns warns of patterns that are not those of the nodes: the nodes decide.
+func (r *reader) checkPatterns() {
 	patterns := r.at.Get("patterns")
 	if patterns == nil {
 		return
@@ -311,8 +311,8 @@ func (r *reader) used() {
 	}
 }
 
-// people refuses questions to people where a run cannot wait.
-func (r *reader) people() {
+// checkPeople refuses questions to people where a run cannot wait.
+func (r *reader) checkPeople() {
 	if config.Of[store.Config](r.cfg).On() {
 		return
 	}
@@ -327,12 +327,12 @@ func (r *reader) people() {
 	}
 }
 
-// fault reports a Problem at its place in the file, unless there is a fault already:
+// reportProblem reports a Problem at its place in the file, unless there is a fault already:
 // what could not be read is missing in the definition.
-func (r *reader) fault(p Problem) {
+func (r *reader) reportProblem(p Problem) {
 	found := r.at
 	for token := range p.Pointer.Tokens() {
-		next := child(found, token)
+		next := childOf(found, token)
 		if next == nil {
 			if found.Kind() == '{' { // else it has a fault itself
 				found.FaultMissing(token, p.Text)
@@ -350,9 +350,9 @@ func (r *reader) fault(p Problem) {
 	found.Fault(p.Text)
 }
 
-// child returns the member of a node, or the item of a list, that a token of a pointer names; nil:
+// childOf returns the member of a node, or the item of a list, that a token of a pointer names; nil:
 // there is none.
-func child(n *file.Node, token string) *file.Node {
+func childOf(n *file.Node, token string) *file.Node {
 	member := n.Get(token)
 	if i, err := strconv.Atoi(token); member == nil && err == nil {
 		return itemOf(n, i)

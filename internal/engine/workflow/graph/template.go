@@ -32,11 +32,11 @@ func parseTemplate(text string) (*template, error) {
 		if !found {
 			return t, nil
 		}
-		end := closing(rest)
+		end := closingIndex(rest)
 		if end < 0 {
 			return nil, errors.New("{{ is not followed by }}")
 		}
-		e, err := compile(strings.TrimSpace(rest[:end]), false)
+		e, err := newExpression(strings.TrimSpace(rest[:end]), false)
 		if err != nil {
 			return nil, fmt.Errorf("between {{ and }}: %w", err)
 		}
@@ -45,17 +45,17 @@ func parseTemplate(text string) (*template, error) {
 	}
 }
 
-// closing returns where the expression ends that text begins with: at the first }} that
+// closingIndex returns where the expression ends that text begins with: at the first }} that
 // stands in no string and closes nothing that the expression opened. -1: nowhere.
 //
 // It knows strings with either quote and nested braces, but not CEL's raw strings, in which
 // a backslash is no escape.
-func closing(text string) int {
+func closingIndex(text string) int {
 	open := 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '\'', '"':
-			n := quoted(text[i:])
+			n := quotedLength(text[i:])
 			if n < 0 {
 				return -1
 			}
@@ -73,8 +73,8 @@ func closing(text string) int {
 	return -1
 }
 
-// quoted returns the length of the string that text begins with; -1: it does not end.
-func quoted(text string) int {
+// quotedLength returns the length of the string that text begins with; -1: it does not end.
+func quotedLength(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
@@ -86,10 +86,10 @@ func quoted(text string) int {
 	return -1
 }
 
-// fill returns the text with the values in it: texts as they are, the rest as JSON.
+// fillText returns the text with the values in it: texts as they are, the rest as JSON.
 //
 // The error is an *expressionError, for a text longer than maxState as well.
-func (t *template) fill(ctx context.Context, v View) (string, error) {
+func (t *template) fillText(ctx context.Context, v View) (string, error) {
 	if len(t.exprs) == 0 {
 		return t.texts[0], nil
 	}

@@ -65,13 +65,13 @@ func (n *Vertex) Value(ctx context.Context, v View) (any, error) {
 
 // FillPrompt returns what a person is asked.
 func (n *Vertex) FillPrompt(ctx context.Context, v View) (string, error) {
-	text, err := n.prompt.fill(ctx, v)
+	text, err := n.prompt.fillText(ctx, v)
 	return text, inNode(n, err)
 }
 
 // FillInput returns what the node's agent is asked, of a node that has an Input.
 func (n *Vertex) FillInput(ctx context.Context, v View) (string, error) {
-	text, err := n.input.fill(ctx, v)
+	text, err := n.input.fillText(ctx, v)
 	return text, inNode(n, err)
 }
 
@@ -87,7 +87,7 @@ func (n *Vertex) Argument(ctx context.Context, v View, i int) (any, error) {
 
 // Enough says whether Repeat.Until holds.
 func (n *Vertex) Enough(ctx context.Context, v View) (bool, error) {
-	done, err := n.until.test(ctx, v)
+	done, err := n.until.testCondition(ctx, v)
 	return done, inNode(n, err)
 }
 
@@ -104,7 +104,7 @@ func (n *Vertex) Assign(ctx context.Context, v View) (list []Wrote, err error) {
 		w := Wrote{o.Field, value}
 		switch o.Field {
 		case FieldRouting, FieldAction:
-			if w.Value, err = word(value); err != nil {
+			if w.Value, err = shortText(value); err != nil {
 				return nil, inNode(n, &expressionError{o.Expression, err})
 			}
 		case FieldMetadata:
@@ -120,11 +120,11 @@ func (n *Vertex) Assign(ctx context.Context, v View) (list []Wrote, err error) {
 // maxWord is the longest routing key or next action, in bytes.
 const maxWord = 1024
 
-// word makes a short text of a value.
+// shortText makes a short text of a value.
 //
 // Null is the empty text, so that an expression can take a key back. Numbers and booleans
 // become their JSON.
-func word(value any) (string, error) {
+func shortText(value any) (string, error) {
 	switch value.(type) {
 	case nil:
 		return "", nil
@@ -145,7 +145,7 @@ func word(value any) (string, error) {
 // exactly one. An edge without a condition is always taken.
 func (n *Vertex) Follow(ctx context.Context, v View, value any) (followed []int, err error) {
 	if n.Kind.Chooses() {
-		e, err := n.choose(ctx, v, value)
+		e, err := n.chooseEdge(ctx, v, value)
 		if err != nil {
 			return nil, inNode(n, err)
 		}
@@ -154,7 +154,7 @@ func (n *Vertex) Follow(ctx context.Context, v View, value any) (followed []int,
 	for _, e := range n.out {
 		yes := true
 		if e.condition != nil {
-			if yes, err = e.condition.test(ctx, v); err != nil {
+			if yes, err = e.condition.testCondition(ctx, v); err != nil {
 				return nil, inNode(n, err)
 			}
 		}
@@ -165,19 +165,19 @@ func (n *Vertex) Follow(ctx context.Context, v View, value any) (followed []int,
 	return followed, nil
 }
 
-// choose returns the edge that a condition takes.
+// chooseEdge returns the edge that a condition takes.
 //
 // Edges are tried in the order of the file and the first that fits wins; the default counts
 // last, wherever it stands. No edge that fits is a fault of the run (workflow_no_branch)
 // and not a quiet end.
-func (n *Vertex) choose(ctx context.Context, v View, value any) (*edge, error) {
+func (n *Vertex) chooseEdge(ctx context.Context, v View, value any) (*edge, error) {
 	var otherwise *edge
 	for _, e := range n.out {
 		if !e.isMatch() && e.condition == nil {
 			otherwise = e
 			continue
 		}
-		if yes, err := e.fits(ctx, v, value); yes || err != nil {
+		if yes, err := e.isTaken(ctx, v, value); yes || err != nil {
 			return e, err
 		}
 	}
@@ -190,12 +190,12 @@ func (n *Vertex) choose(ctx context.Context, v View, value any) (*edge, error) {
 // isMatch says whether the edge is that of a value in a map.
 func (e *edge) isMatch() bool { return e.mapped && !e.Default }
 
-// fits says whether an edge that is not the default is taken.
-func (e *edge) fits(ctx context.Context, v View, value any) (bool, error) {
+// isTaken says whether an edge that is not the default is taken.
+func (e *edge) isTaken(ctx context.Context, v View, value any) (bool, error) {
 	if e.isMatch() {
 		return Text(value) == e.Match, nil
 	}
-	return e.condition.test(ctx, v)
+	return e.condition.testCondition(ctx, v)
 }
 
 // Accepts says whether an edge takes the rejection that v sees: one whose condition looks at
@@ -203,21 +203,21 @@ func (e *edge) fits(ctx context.Context, v View, value any) (bool, error) {
 // fails is the error.
 func (n *Vertex) Accepts(ctx context.Context, v View) (bool, error) {
 	for _, e := range n.out {
-		if yes, err := e.accepts(ctx, v); yes || err != nil {
+		if yes, err := e.acceptsRejection(ctx, v); yes || err != nil {
 			return yes, inNode(n, err)
 		}
 	}
 	return false, nil
 }
 
-func (e *edge) accepts(ctx context.Context, v View) (bool, error) {
+func (e *edge) acceptsRejection(ctx context.Context, v View) (bool, error) {
 	switch {
 	case e.condition == nil:
 		return e.to.Kind.Chooses() && e.to.looksAtDecision(), nil
 	case !e.condition.decision:
 		return false, nil
 	}
-	return e.condition.test(ctx, v)
+	return e.condition.testCondition(ctx, v)
 }
 
 // looksAtDecision says of a condition whether its expression or one of its edges' uses the

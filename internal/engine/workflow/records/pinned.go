@@ -37,8 +37,8 @@ type pinned struct {
 	since time.Time       // when the run was in the index
 }
 
-// pin notes that a run which begins needs its definition, and puts that into the store.
-func (k *keeping) pin(ctx context.Context, w *graph.Workflow) error {
+// pinDefinition notes that a run which begins needs its definition, and puts that into the store.
+func (k *keeping) pinDefinition(ctx context.Context, w *graph.Workflow) error {
 	err := k.s.cfg.Store.PutIndex(ctx, store.DefinitionRunsKey(w.Sum()), store.Member{ID: k.id, Score: time.Now().UnixMilli()}, 0)
 	if err != nil {
 		return err
@@ -47,9 +47,9 @@ func (k *keeping) pin(ctx context.Context, w *graph.Workflow) error {
 	return k.s.keepDefinition(ctx, w, time.Now().Add(-putAgain))
 }
 
-// sure makes the definition stay, if this process has not done so since the run began. An
+// ensurePinned makes the definition stay, if this process has not done so since the run began. An
 // error is not the run's: its definition is there for a while in any case. It needs mu.
-func (k *keeping) sure(ctx context.Context) {
+func (k *keeping) ensurePinned(ctx context.Context) {
 	if k.pinned.w != nil && k.s.keepDefinition(ctx, k.pinned.w, k.pinned.since) == nil {
 		k.pinned.w = nil
 	}
@@ -79,9 +79,9 @@ func (s *RunStore) keepDefinition(ctx context.Context, w *graph.Workflow, after 
 	return nil
 }
 
-// unpin takes a run that is forgotten out of the index of its definition. A run of which
+// unpinRun takes a run that is forgotten out of the index of its definition. A run of which
 // there is no record, or none that can be read, has been taken out, or is left there.
-func (s *RunStore) unpin(ctx context.Context, id string) error {
+func (s *RunStore) unpinRun(ctx context.Context, id string) error {
 	v, err := s.cfg.Store.Value(ctx, store.RunKey(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -164,7 +164,7 @@ func TestOwnResultIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.off.Store(true)
-		if err := first.Settle(t.Context(), call, &tool.Result{Text: "paid"}, nil); err == nil {
+		if err := first.StoreOutcome(t.Context(), call, &tool.Result{Text: "paid"}, nil); err == nil {
 			t.Error("the store has taken it")
 		}
 		s.off.Store(false)

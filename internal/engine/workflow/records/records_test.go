@@ -169,7 +169,7 @@ func keptAndRead(t *testing.T, s store.Store) {
 	if diff := cmp.Diff(one.State(), two.State()); diff != "" {
 		t.Errorf("read twice (-one +two):\n%s", diff)
 	}
-	if two.Progress.Status != engine.StatusWaiting || two.Progress.Sequence != 2 || len(two.Messages) != 1 || two.Header.Asked.Input != "hello" {
+	if two.Progress.Status != engine.StatusWaiting || two.Progress.Sequence != 2 || len(two.Messages) != 1 || two.Header.Request.Input != "hello" {
 		t.Errorf("%+v", two)
 	}
 	if _, err := rs.Load(t.Context(), "task_2"); !errors.Is(err, store.ErrNotFound) {
@@ -247,9 +247,9 @@ func intentsAndJournal(t *testing.T, s store.Store) {
 		}
 	}
 	if err := errors.Join(
-		first.Settle(ctx, made, &tool.Result{Text: "paid"}, nil),
-		first.Settle(ctx, &engine.Intent{Key: "refused"}, nil, &fault.Error{Type: fault.MCPUnavailable, NoEffect: true}),
-		first.Settle(ctx, &engine.Intent{Key: "cut"}, nil, &fault.Error{Type: fault.ToolFailed, Unknown: true}),
+		first.StoreOutcome(ctx, made, &tool.Result{Text: "paid"}, nil),
+		first.StoreOutcome(ctx, &engine.Intent{Key: "refused"}, nil, &fault.Error{Type: fault.MCPUnavailable, NoEffect: true}),
+		first.StoreOutcome(ctx, &engine.Intent{Key: "cut"}, nil, &fault.Error{Type: fault.ToolFailed, Unknown: true}),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -263,16 +263,16 @@ func intentsAndJournal(t *testing.T, s store.Store) {
 	if _, err := next.Intend(ctx, &engine.Intent{Node: "ask", Key: "cut"}); !errors.Is(err, engine.ErrUnknown) {
 		t.Errorf("a call of which nobody knows: %v", err)
 	}
-	if known, err := next.Intend(ctx, &engine.Intent{Node: "ask", Key: "cut", Again: 1}); known != nil || err != nil {
+	if known, err := next.Intend(ctx, &engine.Intent{Node: "ask", Key: "cut", Retries: 1}); known != nil || err != nil {
 		t.Errorf("the same, allowed: %+v, %v", known, err)
 	}
-	if err := next.Journal(ctx, &engine.Entry{Node: "ask", Attempt: 1, Round: 1, Text: "so far", Made: map[string]int{"pay": 1}}); err != nil {
+	if err := next.Journal(ctx, &engine.Entry{Node: "ask", Attempt: 1, Round: 1, Text: "so far", CallCounts: map[string]int{"pay": 1}}); err != nil {
 		t.Fatal(err)
 	}
 	run := load(t, rs)
 	run.Progress.Frontier[0].Asks = nil // it runs
 	rs.TakeOver(run, nil)
-	if e := run.Progress.Frontier[0].Entry; e == nil || e.Text != "so far" || e.Made["pay"] != 1 {
+	if e := run.Progress.Frontier[0].Entry; e == nil || e.Text != "so far" || e.CallCounts["pay"] != 1 {
 		t.Errorf("the journal has %+v", e)
 	}
 }
@@ -415,7 +415,7 @@ func TestStoredVersions(t *testing.T) {
 			readFixture(t, s, name)
 			rs := runStore(s)
 			run := load(t, rs)
-			if run.Progress.Status != engine.StatusWaiting || run.Header.Asked.Input != "hello" {
+			if run.Progress.Status != engine.StatusWaiting || run.Header.Request.Input != "hello" {
 				t.Fatalf("%+v", run)
 			}
 			rs.TakeOver(run, nil)

@@ -57,10 +57,10 @@ func (r *SessionRecords) Finish(ctx context.Context, task string) {
 //
 // Its methods but write work on nil, so that a session need not ask whether it is stored.
 type SessionRecord struct {
-	in     *SessionRecords
-	record SubAgentSession
-	said   transcript
-	failed bool // to be written once: that is logged once
+	in         *SessionRecords
+	record     SubAgentSession
+	transcript transcript
+	failed     bool // to be written once: that is logged once
 }
 
 // Begin stores that a session runs. What is stored of one that continues is continued.
@@ -70,29 +70,29 @@ func (k *SessionRecord) Begin(ctx context.Context, session, agent, asked string,
 	}
 	if again {
 		if before, err := k.in.Get(ctx, session); err == nil {
-			k.record, k.said.Messages = *before, before.MessageHistory
-			k.write(ctx)
+			k.record, k.transcript.Messages = *before, before.MessageHistory
+			k.writeRecord(ctx)
 			return
 		}
 	}
 	k.record.SessionID, k.record.AgentName, k.record.TaskDescription = session, agent, asked
 	k.record.Status, k.record.CreatedAt = SessionRunning, time.Now().UTC()
-	k.said.addTask(asked)
-	k.write(ctx)
+	k.transcript.addTask(asked)
+	k.writeRecord(ctx)
 }
 
-// Note notes an event of the agent's own, as it was before it became a session's.
-func (k *SessionRecord) Note(ev stream.Event) {
+// AddEvent notes an event of the agent's own, as it was before it became a session's.
+func (k *SessionRecord) AddEvent(ev stream.Event) {
 	if k != nil {
-		k.said.Note(ev)
+		k.transcript.AddEvent(ev)
 	}
 }
 
 // Seal says that a step has ended; asked is what waits in it, nil: nothing.
 func (k *SessionRecord) Seal(asked *chat.Question, of run.Owner) {
 	if k != nil {
-		k.said.leave(asked, of)
-		k.said.seal()
+		k.transcript.dropSuspended(asked, of)
+		k.transcript.sealStep()
 	}
 }
 
@@ -103,7 +103,7 @@ func (k *SessionRecord) End(ctx context.Context, summary string, ok, waits bool,
 	if k == nil {
 		return
 	}
-	k.said.seal()
+	k.transcript.sealStep()
 	switch {
 	case waits:
 	case ok:
@@ -111,19 +111,19 @@ func (k *SessionRecord) End(ctx context.Context, summary string, ok, waits bool,
 	default:
 		k.record.Status = sessionFailed
 	}
-	k.write(ctx)
+	k.writeRecord(ctx)
 	if !waits {
 		zerolog.Ctx(ctx).Info().Int64("duration_ms", millis).Dict("details", zerolog.Dict().Str("task_id", k.record.ParentTaskID).
 			Str("session_id", k.record.SessionID).Str("agent_id", k.record.AgentName).Str("status", k.record.Status).
-			Int("messages", len(k.said.Messages))).Msg("session_completed")
+			Int("messages", len(k.transcript.Messages))).Msg("session_completed")
 	}
 }
 
-// write stores the record as it is, also of a turn that is being cancelled.
+// writeRecord stores the record as it is, also of a turn that is being cancelled.
 //
 // It waits for the store, recordTime at most: a session is long compared to that.
-func (k *SessionRecord) write(ctx context.Context) {
-	k.record.MessageHistory = k.said.Messages
+func (k *SessionRecord) writeRecord(ctx context.Context) {
+	k.record.MessageHistory = k.transcript.Messages
 	ttl := k.in.TTL
 	if ttl += unfinished; k.in.Durable || k.in.TTL == 0 {
 		ttl = 0

@@ -69,8 +69,8 @@ func TestSessionRecord(t *testing.T) {
 	}
 	r := records.Record(task)
 	r.Begin(ctx, "one", "a", "Find it", false)
-	r.Note(&stream.Delta{Text: "I look."})
-	r.Note(&stream.ToolStarted{Call: stream.Call{ID: "in"}})
+	r.AddEvent(&stream.Delta{Text: "I look."})
+	r.AddEvent(&stream.ToolStarted{Call: stream.Call{ID: "in"}})
 	r.Seal(&chat.Question{Calls: []chat.PendingCall{{Within: "in"}}}, named{})
 	r.End(ctx, "", true, true, 0)
 	if s, texts := stored("one"); s.Status != SessionRunning || texts != "user: Find it, assistant: I look." || log.Len() > 0 {
@@ -78,7 +78,7 @@ func TestSessionRecord(t *testing.T) {
 	}
 	r = records.Record(task)
 	r.Begin(ctx, "one", "a", "Find it", true)
-	r.Note(&stream.Delta{Text: "Found."})
+	r.AddEvent(&stream.Delta{Text: "Found."})
 	cancel() // the turn is being cancelled, and what has come is stored
 	r.End(ctx, "Found.", true, false, 7)
 	s, texts := stored("one")
@@ -106,7 +106,7 @@ func TestNoSessionRecord(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		r.Begin(t.Context(), "s", "a", "x", false)
-		r.Note(&stream.Delta{Text: "x"})
+		r.AddEvent(&stream.Delta{Text: "x"})
 		r.Seal(nil, nil)
 		r.End(t.Context(), "", true, false, 0)
 	}

@@ -19,11 +19,11 @@ type results map[string]*tool.Result
 // maxSettled bounds the runs of which results are kept here. Of others people are asked.
 const maxSettled = 256
 
-// into puts the results into the record of their run.
+// mergeInto puts the results into the record of their run.
 //
 // It changes the map of r and no value in it, as these are shared with copies of the
 // record. An intent that the record has no more is left out.
-func (known results) into(r *storedRun) {
+func (known results) mergeInto(r *storedRun) {
 	for key, result := range known {
 		made := r.Intents[key]
 		switch {
@@ -52,10 +52,10 @@ func (s *RunStore) keepSettled(id string, more results) {
 	maps.Copy(s.settled[id], more)
 }
 
-// known returns what is kept of a run.
+// settledResults returns what is kept of a run.
 //
 // The map is a copy, as calls of the run may still end.
-func (s *RunStore) known(id string) results {
+func (s *RunStore) settledResults(id string) results {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.settled[id])

@@ -38,12 +38,12 @@ type ShownRun struct {
 	list []engine.Checkpoint
 }
 
-// Shown reads a run to show its checkpoints; nothing is claimed or changed. Its error wraps
+// LoadShown reads a run to show its checkpoints; nothing is claimed or changed. Its error wraps
 // store.ErrNotFound if the task has none, ErrVersion, engine.ErrGone, store.ErrDamaged or
 // store.ErrUnavailable.
-func (s *RunStore) Shown(ctx context.Context, id string) (*ShownRun, error) {
+func (s *RunStore) LoadShown(ctx context.Context, id string) (*ShownRun, error) {
 	for try := 0; ; try++ {
-		shown, err := s.shown(ctx, id)
+		shown, err := s.tryLoadShown(ctx, id)
 		// The record and its lists are read one after the other, and the run may continue in
 		// between: it then has more than its record said, which is not a damage.
 		if !errors.Is(err, engine.ErrRun) || try == 2 {
@@ -52,23 +52,23 @@ func (s *RunStore) Shown(ctx context.Context, id string) (*ShownRun, error) {
 	}
 }
 
-// shown is one try. It reads the record first: the lists can only have more than it counts
+// tryLoadShown is one try. It reads the record first: the lists can only have more than it counts
 // by the time they are read.
-func (s *RunStore) shown(ctx context.Context, id string) (*ShownRun, error) {
-	at, err := s.read(ctx, id)
+func (s *RunStore) tryLoadShown(ctx context.Context, id string) (*ShownRun, error) {
+	at, err := s.readRecord(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	run := &engine.Run{Header: at.record.Header, Progress: at.record.Progress}
-	list, ended, err := s.checkpoints(ctx, id, &at.record)
+	list, ended, err := s.readCheckpoints(ctx, id, &at.record)
 	if err == nil {
 		run.Ended = ended
-		run.Messages, err = s.messages(ctx, id, &at.record)
+		run.Messages, err = s.readMessages(ctx, id, &at.record)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.definition(ctx, run.Header.Definition)
+	w, err := s.loadDefinition(ctx, run.Header.Definition)
 	if err != nil {
 		return nil, err
 	}

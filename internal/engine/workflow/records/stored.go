@@ -143,8 +143,8 @@ type storedMessages struct {
 	Messages []engine.Message `json:"messages,omitempty"`
 }
 
-// owner returns the epoch whose checkpoint of that number counts; 0: none.
-func (r *storedRun) owner(sequence int) (epoch int64) {
+// ownerOf returns the epoch whose checkpoint of that number counts; 0: none.
+func (r *storedRun) ownerOf(sequence int) (epoch int64) {
 	if sequence < 0 || sequence >= r.Checkpoints {
 		return 0
 	}
@@ -193,10 +193,10 @@ func (s *RunStore) Unseen(run *engine.Run) bool {
 	return at.last == engine.CheckpointResumed || at.record.Checkpoints <= 1 || run.Progress.Status == engine.StatusWaiting
 }
 
-// read returns the record of a run with its version. Its error wraps store.ErrNotFound,
+// readRecord returns the record of a run with its version. Its error wraps store.ErrNotFound,
 // store.ErrDamaged, ErrVersion or store.ErrUnavailable. A record of an older schema is read
 // as it is.
-func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
+func (s *RunStore) readRecord(ctx context.Context, id string) (readAs, error) {
 	v, err := s.cfg.Store.Value(ctx, store.RunKey(id))
 	if err != nil {
 		return readAs{}, err
@@ -217,12 +217,12 @@ func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 // It claims nothing: another process may be running the run. The one that calls Records
 // first has it.
 func (s *RunStore) Load(ctx context.Context, id string) (*engine.Run, error) {
-	at, err := s.read(ctx, id)
+	at, err := s.readRecord(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	run := &engine.Run{Header: at.record.Header, Progress: at.record.Progress, Origin: &at}
-	list, ended, err := s.checkpoints(ctx, id, &at.record)
+	list, ended, err := s.readCheckpoints(ctx, id, &at.record)
 	run.Ended = ended
 	for _, c := range list {
 		if at.last = c.Status; c.Status == engine.CheckpointResumed {
@@ -230,23 +230,23 @@ func (s *RunStore) Load(ctx context.Context, id string) (*engine.Run, error) {
 		}
 	}
 	if err == nil {
-		run.Messages, err = s.messages(ctx, id, &at.record)
+		run.Messages, err = s.readMessages(ctx, id, &at.record)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.definition(ctx, run.Header.Definition)
+	w, err := s.loadDefinition(ctx, run.Header.Definition)
 	if err != nil {
 		return nil, err
 	}
 	return run, run.Join(w)
 }
 
-// checkpoints returns the checkpoints that count, and what became of the nodes.
+// readCheckpoints returns the checkpoints that count, and what became of the nodes.
 //
 // Items of processes that had lost the run, and second writes of one item, are passed over.
 // Fewer than the record counts means that the store has lost some: engine.ErrRun.
-func (s *RunStore) checkpoints(ctx context.Context, id string, r *storedRun) (list []engine.Checkpoint, ended []engine.Ended, err error) {
+func (s *RunStore) readCheckpoints(ctx context.Context, id string, r *storedRun) (list []engine.Checkpoint, ended []engine.Ended, err error) {
 	items, err := s.cfg.Store.List(ctx, store.CheckpointsKey(id), 0, 0)
 	if err != nil {
 		return nil, nil, err
@@ -256,7 +256,7 @@ func (s *RunStore) checkpoints(ctx context.Context, id string, r *storedRun) (li
 		if err := json.Unmarshal(item, &c); err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
-		if c.Sequence == len(list) && c.Epoch == r.owner(c.Sequence) {
+		if c.Sequence == len(list) && c.Epoch == r.ownerOf(c.Sequence) {
 			list, ended = append(list, c.Checkpoint), append(ended, c.Ends...)
 		}
 	}
@@ -266,9 +266,9 @@ func (s *RunStore) checkpoints(ctx context.Context, id string, r *storedRun) (li
 	return list, ended, nil
 }
 
-// messages returns the messages that count, in their order. An item that was pushed twice,
+// readMessages returns the messages that count, in their order. An item that was pushed twice,
 // because the answer to the first push was lost, counts once.
-func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list []engine.Message, err error) {
+func (s *RunStore) readMessages(ctx context.Context, id string, r *storedRun) (list []engine.Message, err error) {
 	items, err := s.cfg.Store.List(ctx, store.MessagesKey(id), 0, 0)
 	last := -1
 	for _, item := range items {
@@ -276,19 +276,19 @@ func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list 
 		if err := json.Unmarshal(item, &m); err != nil {
 			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
-		if m.Sequence > last && m.Epoch == r.owner(m.Sequence) {
+		if m.Sequence > last && m.Epoch == r.ownerOf(m.Sequence) {
 			list, last = append(list, m.Messages...), m.Sequence
 		}
 	}
 	return list, err
 }
 
-// definition returns a definition by its SHA-256.
+// loadDefinition returns a definition by its SHA-256.
 //
 // Its error wraps engine.ErrGone if the store has none, or one that this version of the program
 // cannot compile. It is compiled once in a process, outside of the lock: two callers may
 // both do it, which is only wasted work.
-func (s *RunStore) definition(ctx context.Context, sum string) (*graph.Workflow, error) {
+func (s *RunStore) loadDefinition(ctx context.Context, sum string) (*graph.Workflow, error) {
 	s.mu.Lock()
 	w := s.defs[sum]
 	s.mu.Unlock()
@@ -324,7 +324,7 @@ func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Recor
 	k := &keeping{s: s, id: state.Header.ID}
 	at, read := state.Origin.(*readAs)
 	if !read {
-		return k.begun(ctx, state)
+		return k.beginRun(ctx, state)
 	}
 	k.record, k.version = at.record, at.version
 	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
@@ -336,13 +336,13 @@ func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Recor
 	case at.late:
 		why = "wait_over"
 	}
-	err := k.change(ctx, func(r *storedRun) {
+	err := k.changeRecord(ctx, func(r *storedRun) {
 		r.Epoch++
 		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints, engine.NewUUID()})
 		if r.Schema, r.Claims = run.Version, 0; at.orphaned {
 			r.Claims = at.record.Claims + 1
 		}
-		s.known(k.id).into(r)
+		s.settledResults(k.id).mergeInto(r)
 	})
 	if err != nil {
 		return nil, err
@@ -356,9 +356,9 @@ func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Recor
 	return k, nil
 }
 
-// begun returns the records of a run that begins.
-func (k *keeping) begun(ctx context.Context, state *engine.Run) (engine.Records, error) {
-	if err := k.pin(ctx, state.Workflow()); err != nil {
+// beginRun returns the records of a run that begins.
+func (k *keeping) beginRun(ctx context.Context, state *engine.Run) (engine.Records, error) {
+	if err := k.pinDefinition(ctx, state.Workflow()); err != nil {
 		return nil, storeFault(err)
 	}
 	k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: engine.NewUUID()}}}
@@ -395,12 +395,12 @@ const (
 	writePause = 150 * time.Millisecond
 )
 
-// change replaces the record, if nobody else has.
+// changeRecord replaces the record, if nobody else has.
 //
 // f changes the record in place; it must replace what it changes in maps and slices that
 // older copies share. After an error the record in memory is not that of the store, and
 // failed keeps everybody from using it.
-func (k *keeping) change(ctx context.Context, f func(*storedRun)) error {
+func (k *keeping) changeRecord(ctx context.Context, f func(*storedRun)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.changeLocked(ctx, f, 0)
@@ -420,7 +420,7 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 		put = func(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
 			return at.PushAndPut(ctx, items, key, v, ttl)
 		}
-	} else if err := k.push(ctx, items, ttl); err != nil {
+	} else if err := k.pushItems(ctx, items, ttl); err != nil {
 		return err
 	}
 	f(&k.record)
@@ -429,7 +429,7 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 		return err
 	}
 	lost := false // the record is not there any more
-	err = k.try(ctx, func() error {
+	err = k.retryWrite(ctx, func() error {
 		there, err := put(ctx, store.RunKey(k.id), store.Value{Data: data, Version: k.version}, ttl)
 		if errors.Is(err, store.ErrConflict) && bytes.Equal(there.Data, data) { // a try before, whose answer was lost
 			err = nil
@@ -451,11 +451,11 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 	return err
 }
 
-// try makes a write, and makes it again if the store was unavailable.
+// retryWrite makes a write, and makes it again if the store was unavailable.
 //
 // It makes at most writeTries tries, writePause apart. Every other error is returned at
 // once. write must be safe to repeat.
-func (k *keeping) try(ctx context.Context, write func() error) (err error) {
+func (k *keeping) retryWrite(ctx context.Context, write func() error) (err error) {
 	for n := range writeTries {
 		if n > 0 {
 			select {
@@ -471,11 +471,11 @@ func (k *keeping) try(ctx context.Context, write func() error) (err error) {
 	return err
 }
 
-// push adds items to lists, one after the other. The caller holds the lock. Each may end up
+// pushItems adds items to lists, one after the other. The caller holds the lock. Each may end up
 // twice in its list; readers expect that.
-func (k *keeping) push(ctx context.Context, items []store.Pushed, ttl time.Duration) error {
+func (k *keeping) pushItems(ctx context.Context, items []store.Pushed, ttl time.Duration) error {
 	for _, p := range items {
-		err := k.try(ctx, func() error { return k.s.cfg.Store.PushList(ctx, p.Key, p.Item, store.Bounds{}, ttl) })
+		err := k.retryWrite(ctx, func() error { return k.s.cfg.Store.PushList(ctx, p.Key, p.Item, store.Bounds{}, ttl) })
 		if err != nil {
 			k.failed = storeFault(err)
 			return k.failed
@@ -484,10 +484,10 @@ func (k *keeping) push(ctx context.Context, items []store.Pushed, ttl time.Durat
 	return nil
 }
 
-// items are what a checkpoint adds to the lists of its run, in the order in which they must
+// listItems are what a checkpoint adds to the lists of its run, in the order in which they must
 // be written.
-func (k *keeping) items(c *engine.Checkpoint) (items []store.Pushed, err error) {
-	if len(c.Messages) > 0 || over(&c.Progress) {
+func (k *keeping) listItems(c *engine.Checkpoint) (items []store.Pushed, err error) {
+	if len(c.Messages) > 0 || hasEnded(&c.Progress) {
 		data, err := json.Marshal(storedMessages{k.record.Epoch, c.Sequence, c.Messages})
 		if err != nil {
 			return nil, err
@@ -515,12 +515,12 @@ func (k *keeping) Save(ctx context.Context, c *engine.Checkpoint) error {
 	}
 	began := time.Now()
 	ttl := time.Duration(0)
-	if over(&c.Progress) {
+	if hasEnded(&c.Progress) {
 		ttl = k.s.cfg.TTL
-		k.sure(ctx)
+		k.ensurePinned(ctx)
 	}
 	c.TaskID = k.id
-	items, err := k.items(c)
+	items, err := k.listItems(c)
 	if err != nil {
 		return err
 	}
@@ -532,7 +532,7 @@ func (k *keeping) Save(ctx context.Context, c *engine.Checkpoint) error {
 		r.Due = 0
 	}, ttl, items...)
 	if err == nil && was != 0 {
-		err = k.try(ctx, func() error { return k.s.cfg.Store.RemoveIndex(ctx, store.DueIndex, k.id) })
+		err = k.retryWrite(ctx, func() error { return k.s.cfg.Store.RemoveIndex(ctx, store.DueIndex, k.id) })
 	}
 	k.s.seconds.Observe(time.Since(began).Seconds(), "store")
 	zerolog.Ctx(ctx).Debug().Dict("details", zerolog.Dict().Str("task_id", k.id).Int("sequence", c.Sequence).Str("position", c.Position)).Msg("checkpoint_saved")
@@ -542,29 +542,29 @@ func (k *keeping) Save(ctx context.Context, c *engine.Checkpoint) error {
 // dropEnded drops the journal entries and intents of nodes that have ended.
 func (r *storedRun) dropEnded() {
 	for node := range r.Journal {
-		if r.closed(node) || r.keeps(node) {
+		if r.nodeHasEnded(node) || r.keepsSession(node) {
 			delete(r.Journal, node)
 		}
 	}
 	for key, i := range r.Intents {
-		if r.closed(i.Intent.Node) {
+		if r.nodeHasEnded(i.Intent.Node) {
 			delete(r.Intents, key)
 		}
 	}
 }
 
-// over says whether a run has ended.
-func over(p *engine.Progress) bool {
+// hasEnded says whether a run has ended.
+func hasEnded(p *engine.Progress) bool {
 	return p.Status == engine.StatusCompleted || p.Status == engine.StatusFailed
 }
 
-// closed says whether a node has ended: it is not open any more.
-func (r *storedRun) closed(node string) bool {
+// nodeHasEnded says whether a node has ended: it is not open any more.
+func (r *storedRun) nodeHasEnded(node string) bool {
 	return !slices.ContainsFunc(r.Progress.Frontier, func(o engine.Open) bool { return o.Node == node })
 }
 
-// keeps says whether the frontier has where the session of a node is, that waits.
-func (r *storedRun) keeps(node string) bool {
+// keepsSession says whether the frontier has where the session of a node is, that waits.
+func (r *storedRun) keepsSession(node string) bool {
 	return slices.ContainsFunc(r.Progress.Frontier, func(o engine.Open) bool { return o.Node == node && o.Entry != nil && o.Waits() })
 }
 
@@ -574,7 +574,7 @@ func (r *storedRun) keeps(node string) bool {
 // run, one too few would leave a run waiting for ever. due is the earliest end of all
 // questions; one that has none of its own gets the configured one.
 func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
-	due := k.s.due(p)
+	due := k.s.fillDue(p)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failed != nil {
@@ -585,8 +585,8 @@ func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
 			return err
 		}
 	}
-	k.sure(ctx)
-	err := k.try(ctx, func() error {
+	k.ensurePinned(ctx)
+	err := k.retryWrite(ctx, func() error {
 		return k.s.cfg.Store.PutIndex(ctx, store.DueIndex, store.Member{ID: k.id, Score: due.UnixMilli()}, 0)
 	})
 	if err != nil {
@@ -600,9 +600,9 @@ func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
 	}, 0)
 }
 
-// due returns the earliest end of the questions, and gives the configured one to those that have
+// fillDue returns the earliest end of the questions, and gives the configured one to those that have
 // none.
-func (s *RunStore) due(p *engine.Progress) time.Time {
+func (s *RunStore) fillDue(p *engine.Progress) time.Time {
 	due := time.Now().Add(s.cfg.Wait).UTC()
 	for i := range p.Frontier {
 		switch a := p.Frontier[i].Asks; {
@@ -620,7 +620,7 @@ func (s *RunStore) due(p *engine.Progress) time.Time {
 
 // Journal implements engine.Records.
 func (k *keeping) Journal(ctx context.Context, e *engine.Entry) error {
-	return k.change(ctx, func(r *storedRun) {
+	return k.changeRecord(ctx, func(r *storedRun) {
 		if r.Journal == nil {
 			r.Journal = map[string]*engine.Entry{}
 		}
@@ -645,23 +645,23 @@ func (k *keeping) Intend(ctx context.Context, i *engine.Intent) (*tool.Result, e
 	case made.Result != nil:
 		known := *made.Result
 		return &known, nil
-	case made.Tries > i.Again:
+	case made.Tries > i.Retries:
 		return nil, engine.ErrUnknown
 	}
 	return nil, k.changeLocked(ctx, func(r *storedRun) {
 		if r.Intents == nil {
 			r.Intents = map[string]*storedIntent{}
 		}
-		r.Intents[i.Key], r.Progress.Acted = &storedIntent{Intent: *i, Tries: 1 + i.Again}, true
+		r.Intents[i.Key], r.Progress.Acted = &storedIntent{Intent: *i, Tries: 1 + i.Retries}, true
 	}, 0)
 }
 
-// Settle implements engine.Records.
+// StoreOutcome implements engine.Records.
 //
 // A result longer than maxKept bytes is cut: it is read only by a run that is taken over
 // before its next checkpoint. If the write fails the result stays in this process
 // (settled.go).
-func (k *keeping) Settle(ctx context.Context, i *engine.Intent, result *tool.Result, err error) error {
+func (k *keeping) StoreOutcome(ctx context.Context, i *engine.Intent, result *tool.Result, err error) error {
 	f := fault.From(err)
 	if f != nil && (f.Unknown || !f.NoEffect) {
 		return nil // it is not known what became of it
@@ -673,7 +673,7 @@ func (k *keeping) Settle(ctx context.Context, i *engine.Intent, result *tool.Res
 		kept = &whole
 	}
 	one := results{i.Key: kept}
-	failed := k.change(ctx, one.into)
+	failed := k.changeRecord(ctx, one.mergeInto)
 	if failed != nil {
 		k.s.keepSettled(k.id, one)
 	}
@@ -709,7 +709,7 @@ func (s *RunStore) Finish(ctx context.Context, id string) error {
 // It continues after an error and returns all of them joined. What does not exist is removed
 // already.
 func (s *RunStore) Forget(ctx context.Context, id string) error {
-	if err := s.unpin(ctx, id); err != nil {
+	if err := s.unpinRun(ctx, id); err != nil {
 		return err // the record says to what it is pinned
 	}
 	return errors.Join(

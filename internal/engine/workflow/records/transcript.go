@@ -52,19 +52,19 @@ func (t *transcript) Add(role, text string, calls ...engine.ToolCall) {
 // addTask begins with what the agent is asked.
 func (t *transcript) addTask(text string) { t.Add(engine.RoleUser, text) }
 
-// Note takes an event of the agent's own; only text and calls count.
-func (t *transcript) Note(ev stream.Event) {
+// AddEvent takes an event of the agent's own; only text and calls count.
+func (t *transcript) AddEvent(ev stream.Event) {
 	t.step.Only = stream.Answer | stream.Tools | stream.Payloads
 	t.step.Add(ev)
 }
 
-// leave takes the calls out of the step within which somebody waits: see run.Leave.
-func (t *transcript) leave(q *chat.Question, of run.Owner) {
+// dropSuspended takes the calls out of the step within which somebody waits: see run.Leave.
+func (t *transcript) dropSuspended(q *chat.Question, of run.Owner) {
 	t.step.Calls = run.Leave(t.step.Calls, q, of)
 }
 
-// seal makes messages of the step that has ended; nothing, if nothing was said.
-func (t *transcript) seal() {
+// sealStep makes messages of the step that has ended; nothing, if nothing was said.
+func (t *transcript) sealStep() {
 	calls, text := t.step.Calls, t.step.Text()
 	if len(calls) > 0 || strings.TrimSpace(text) != "" {
 		t.Add(engine.RoleAssistant, text, engine.ToolCalls(calls)...)

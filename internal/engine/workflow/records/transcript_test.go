@@ -31,22 +31,22 @@ func TestTranscript(t *testing.T) {
 	t.Parallel()
 	var tr transcript
 	started := func(id string) {
-		tr.Note(&stream.ToolStarted{Call: stream.Call{ID: id, Server: "s", Tool: id, Arguments: []byte(`{}`)}})
+		tr.AddEvent(&stream.ToolStarted{Call: stream.Call{ID: id, Server: "s", Tool: id, Arguments: []byte(`{}`)}})
 	}
 	tr.addTask("Do it")
-	tr.Note(&stream.Delta{Text: "I "})
-	tr.Note(&stream.Delta{Text: "look."})
+	tr.AddEvent(&stream.Delta{Text: "I "})
+	tr.AddEvent(&stream.Delta{Text: "look."})
 	for _, id := range []string{"a", "b", "c", "d"} {
 		started(id)
 	}
-	tr.Note(&stream.ToolFailed{Call: stream.Call{ID: "c"}, Message: "broken"})
-	tr.Note(&stream.ToolUnknown{Call: stream.Call{ID: "b"}, Message: "lost"})
-	tr.Note(&stream.ToolCompleted{Call: stream.Call{ID: "a"}, Result: strings.Repeat("x", maxSaid+1)})
-	tr.Note(&stream.ToolCompleted{Call: stream.Call{ID: "none"}, Result: "of nobody"})
-	tr.leave(&chat.Question{Calls: []chat.PendingCall{{ID: "in", Within: "own d"}, {ID: "own c"}}}, named{})
-	tr.seal()
-	tr.Note(&stream.Delta{Text: " \n"})
-	tr.seal() // nothing was said
+	tr.AddEvent(&stream.ToolFailed{Call: stream.Call{ID: "c"}, Message: "broken"})
+	tr.AddEvent(&stream.ToolUnknown{Call: stream.Call{ID: "b"}, Message: "lost"})
+	tr.AddEvent(&stream.ToolCompleted{Call: stream.Call{ID: "a"}, Result: strings.Repeat("x", maxSaid+1)})
+	tr.AddEvent(&stream.ToolCompleted{Call: stream.Call{ID: "none"}, Result: "of nobody"})
+	tr.dropSuspended(&chat.Question{Calls: []chat.PendingCall{{ID: "in", Within: "own d"}, {ID: "own c"}}}, named{})
+	tr.sealStep()
+	tr.AddEvent(&stream.Delta{Text: " \n"})
+	tr.sealStep() // nothing was said
 	var got []string
 	for _, m := range tr.Messages {
 		line := m.Role + " " + m.Content
@@ -184,7 +184,7 @@ func TestSettledResultsAreKept(t *testing.T) {
 	s.keepSettled("task_1", results{"b": nil})
 	made := &storedIntent{Intent: engine.Intent{Key: "a"}, Tries: 1}
 	r := storedRun{Intents: map[string]*storedIntent{"a": made, "b": {Intent: engine.Intent{Key: "b"}}, "c": {Intent: engine.Intent{Key: "c"}}}}
-	s.known("task_1").into(&r)
+	s.settledResults("task_1").mergeInto(&r)
 	if got := r.Intents["a"]; got == nil || got.Result != paid || got.Tries != 1 || made.Result != nil || r.Intents["b"] != nil || r.Intents["c"] == nil {
 		t.Errorf("%+v", r.Intents)
 	}
@@ -192,10 +192,10 @@ func TestSettledResultsAreKept(t *testing.T) {
 		s.keepSettled(fmt.Sprint("task_", i+2), results{"a": paid})
 	}
 	s.keepSettled("task_1", results{"d": paid})
-	if len(s.settled) != maxSettled || len(s.known("task_1")) != 3 {
-		t.Errorf("results of %d runs are kept, %d of the first", len(s.settled), len(s.known("task_1")))
+	if len(s.settled) != maxSettled || len(s.settledResults("task_1")) != 3 {
+		t.Errorf("results of %d runs are kept, %d of the first", len(s.settled), len(s.settledResults("task_1")))
 	}
-	if s.forgetSettled("task_1"); s.known("task_1") != nil {
+	if s.forgetSettled("task_1"); s.settledResults("task_1") != nil {
 		t.Error("they are not forgotten")
 	}
 }
