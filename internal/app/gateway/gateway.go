@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 	g.serve = g.tape.recordedHandler(g.server, g.state != nil)
 	turns := &continuer{g.chooser, g.limiter, g.server}
 	turns.openTakeover() // turns of other processes report to the server
-	g.team.roster.Settle(ctx)
+	g.team.roster.AwaitCards(ctx)
 	return g, nil
 }
 

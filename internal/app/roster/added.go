@@ -33,8 +33,8 @@ const (
 	maxAgents = 64
 )
 
-// added are the agents that operators have added while gateways run. They are one value in
-// the store, or of this process where there is no store.
+// added are the agents that operators have added while gateways run. They are one value in the
+// store, or in this process without a store.
 //
 // busy is a channel and not a mutex, so that a caller can stop waiting when its request
 // ends.
@@ -44,32 +44,32 @@ type added struct {
 	version int64
 }
 
-// entry is one agent as it is kept: what was sent, with its variables not put in.
+// entry is one stored agent: its text as it was sent, before variables are put in.
 type entry struct {
 	ID    string         `json:"id"`
 	Agent jsontext.Value `json:"agent"`
 }
 
-// follow reads the list again and again until ctx ends.
+// followList reads the list again and again until ctx ends.
 //
 // It has a goroutine of its own, for which close waits.
-func (r *Roster) follow(ctx context.Context) {
+func (r *Roster) followList(ctx context.Context) {
 	tick := time.NewTicker(followTime)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			r.read(ctx)
+			r.readShared(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// read takes over the list of the store. While the store is unavailable the agents stay.
+// readShared takes over the list of the store. While the store is unavailable the agents stay.
 //
 // An unchanged version costs one read of the store and nothing else.
-func (r *Roster) read(ctx context.Context) {
+func (r *Roster) readShared(ctx context.Context) {
 	a := &r.added
 	select {
 	case a.busy <- struct{}{}:
@@ -81,13 +81,13 @@ func (r *Roster) read(ctx context.Context) {
 	if err != nil && !errors.Is(err, store.ErrNotFound) || v.Version == a.version {
 		return
 	}
-	r.accept(v)
+	r.acceptList(v)
 }
 
-// accept makes a list the one in use. It may be one of a newer version: what cannot be read of it is
+// acceptList makes a list the one in use. It may be one of a newer version: what cannot be read of it is
 // left out. The caller holds the token.
-func (r *Roster) accept(v store.Value) {
-	list, err := decode(v)
+func (r *Roster) acceptList(v store.Value) {
+	list, err := decodeList(v)
 	if err != nil {
 		r.cfg.Log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("agents_damaged")
 	}
@@ -105,24 +105,24 @@ func (r *Roster) accept(v store.Value) {
 	r.added.version = v.Version
 	r.extra = specs
 	if r.begun && !r.closed {
-		r.remake(func(t Team) { r.cfg.Changed(t, true) })
+		r.makeTeam(func(t Team) { r.cfg.Changed(t, true) })
 	}
 }
 
-// decode reads the list as it is kept. No value is an empty list.
-func decode(v store.Value) (list []entry, err error) {
+// decodeList reads the list as it is kept. No value is an empty list.
+func decodeList(v store.Value) (list []entry, err error) {
 	if len(v.Data) > 0 {
 		err = json.Unmarshal(v.Data, &list)
 	}
 	return list, err
 }
 
-// change changes the list in the store, and takes it over.
+// changeList changes the list in the store, and takes it over.
 //
 // edit gets the list as it is in the store and may be called several times, whenever
 // another gateway was faster; its error ends the change and is returned as it is. After
 // eight tries the change fails with store_unavailable.
-func (r *Roster) change(ctx context.Context, edit func([]entry) ([]entry, error)) error {
+func (r *Roster) changeList(ctx context.Context, edit func([]entry) ([]entry, error)) error {
 	a := &r.added
 	select {
 	case a.busy <- struct{}{}:
@@ -139,7 +139,7 @@ func (r *Roster) change(ctx context.Context, edit func([]entry) ([]entry, error)
 			break
 		}
 		var list []entry
-		if list, err = decode(v); err != nil {
+		if list, err = decodeList(v); err != nil {
 			break
 		}
 		if list, err = edit(list); err != nil {
@@ -150,7 +150,7 @@ func (r *Roster) change(ctx context.Context, edit func([]entry) ([]entry, error)
 		}
 		v, err = a.values.PutValue(ctx, store.AgentsKey, v, 0)
 		if err == nil {
-			r.accept(v)
+			r.acceptList(v)
 			return nil
 		}
 		if errors.Is(err, store.ErrConflict) { // somebody else was faster
@@ -160,11 +160,11 @@ func (r *Roster) change(ctx context.Context, edit func([]entry) ([]entry, error)
 	return &fault.Error{Type: fault.StoreUnavailable, Message: "The list of agents could not be changed", Service: "store", Err: err}
 }
 
-// Put adds an agent, or replaces one that was added. What is wrong with body, the text of
-// an agent as in the configuration file, is a *chat.ValidationError with pointers into it.
+// Put adds an agent, or replaces one that was added. body is the text of an agent as in the
+// configuration file. Its faults are a *chat.ValidationError with pointers into it.
 //
-// The new agent is in this process's team when it returns, and within followTime in
-// that of others. isNew says that there was none of that id.
+// The new agent is in this process's team when it returns, and within followTime in the teams of
+// others. isNew is true if the id was free.
 func (r *Roster) Put(ctx context.Context, id string, body []byte) (isNew bool, err error) {
 	if _, err := readAgent(id, body); err != nil {
 		return false, err
@@ -172,9 +172,9 @@ func (r *Roster) Put(ctx context.Context, id string, body []byte) (isNew bool, e
 	e := entry{ID: id, Agent: jsontext.Value(bytes.Clone(body))}
 	_ = e.Agent.Compact()
 	inFile := r.inFile()
-	err = r.change(ctx, func(list []entry) ([]entry, error) {
+	err = r.changeList(ctx, func(list []entry) ([]entry, error) {
 		if slices.Contains(inFile, id) {
-			return nil, refusal("", chat.CodeNotAllowed, "an agent of the configuration file has this id")
+			return nil, fieldFault("", chat.CodeNotAllowed, "an agent of the configuration file has this id")
 		}
 		at := slices.IndexFunc(list, func(e entry) bool { return e.ID == id })
 		if isNew = at < 0; !isNew {
@@ -182,12 +182,12 @@ func (r *Roster) Put(ctx context.Context, id string, body []byte) (isNew bool, e
 			return list, nil
 		}
 		if len(list)+len(inFile) >= maxAgents {
-			return nil, refusal("", chat.CodeTooLong, "a team has at most "+strconv.Itoa(maxAgents)+" agents")
+			return nil, fieldFault("", chat.CodeTooLong, "a team has at most "+strconv.Itoa(maxAgents)+" agents")
 		}
 		return append(list, e), nil
 	})
 	if err == nil {
-		r.Settle(ctx)
+		r.AwaitCards(ctx)
 	}
 	return isNew, err
 }
@@ -195,13 +195,13 @@ func (r *Roster) Put(ctx context.Context, id string, body []byte) (isNew bool, e
 // Delete takes out an agent that was added.
 func (r *Roster) Delete(ctx context.Context, id string) error {
 	inFile := r.inFile()
-	return r.change(ctx, func(list []entry) ([]entry, error) {
+	return r.changeList(ctx, func(list []entry) ([]entry, error) {
 		at := slices.IndexFunc(list, func(e entry) bool { return e.ID == id })
 		switch {
 		case at >= 0:
 			return slices.Delete(list, at, at+1), nil
 		case slices.Contains(inFile, id):
-			return nil, refusal("", chat.CodeNotAllowed, "an agent of the configuration file stays as long as the file has it")
+			return nil, fieldFault("", chat.CodeNotAllowed, "an agent of the configuration file stays as long as the file has it")
 		}
 		return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent; GET /agents lists them"}
 	})

@@ -1,5 +1,5 @@
-// This file reads an agent that is added: by the rules of the configuration file, with faults
-// that point into what was sent.
+// This file reads an agent that is added: by the rules of the configuration file, with faults that
+// point into the request's body.
 
 package roster
 
@@ -16,10 +16,10 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// refusal is the fault of one field.
+// fieldFault is the fault of one field.
 //
 // field is a JSON pointer; "": the body as a whole.
-func refusal(field, code, message string) error {
+func fieldFault(field, code, message string) error {
 	return &chat.ValidationError{Fields: []chat.FieldError{{Field: field, Code: code, Message: message}}}
 }
 
@@ -42,7 +42,7 @@ func addFault(wrong *chat.ValidationError, text, prefix string) {
 func readAgent(id string, body []byte) (router.AgentSpec, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(body, &members); err != nil {
-		return router.AgentSpec{}, refusal("", chat.CodeInvalidJSON, "must be an object of JSON, in which no key is given twice")
+		return router.AgentSpec{}, fieldFault("", chat.CodeInvalidJSON, "must be an object of JSON, in which no key is given twice")
 	}
 	quoted, _ := jsontext.AppendQuote(nil, id)
 	content := slices.Concat([]byte(`{"agents":{`), quoted, []byte(":"), body, []byte("}}"))
@@ -63,7 +63,7 @@ func readAgent(id string, body []byte) (router.AgentSpec, error) {
 		return router.AgentSpec{}, wrong
 	}
 	if len(spec.Agents) != 1 {
-		return router.AgentSpec{}, refusal("", chat.CodeInvalidJSON, "must be an agent")
+		return router.AgentSpec{}, fieldFault("", chat.CodeInvalidJSON, "must be an agent")
 	}
 	return spec.Agents[0], nil
 }

@@ -1,9 +1,9 @@
-// Package roster has who is in a team: the agents of the configuration file, and those that
-// operators add while gateways run. It keeps remote agents (A2A) over changes of the team:
-// their cards, connections and breakers.
+// Package roster has the members of a team: the agents of the configuration file, and those that
+// operators add while gateways run. It keeps remote agents (A2A) over changes of the team: their
+// cards, connections and breakers.
 //
-// One lock covers how a team is made and used, because a card that says something else
-// changes the team as well: two causes never make teams at once.
+// One lock covers the making and the use of a team. A changed card changes the team too, and two
+// causes must never make teams at once.
 package roster
 
 import (
@@ -29,15 +29,15 @@ import (
 // afterwards finds the agents that are available.
 const settleTime = time.Second
 
-// Team is who may answer.
+// Team has the agents that may answer.
 type Team struct {
-	// Written are the agents as they were written: those of the file, then those that were
-	// added. Agents are the same with what the cards of remote ones add.
+	// Written are the agents as they were written: those of the file, then those that were added.
+	// Agents are the same, completed by the cards of remote ones.
 	Written, Agents []router.AgentSpec
 	Remotes         map[string]*remote.Agent // by id
 }
 
-// Config is what a Roster is made of.
+// Config has the parts of a Roster.
 type Config struct {
 	// Values have the list of the agents that are added, for all processes that share them.
 	// nil: this process has a list of its own.
@@ -51,9 +51,8 @@ type Config struct {
 	Changed func(team Team, listed bool)
 }
 
-// Roster is who is in the team now. A remote agent that did not change keeps its card when
-// the team changes. It is safe for concurrent use; nil is one without agents that can be
-// closed.
+// Roster has the agents of the team now. A remote agent that did not change keeps its card when the
+// team changes. It is safe for concurrent use; nil is one without agents that can be closed.
 //
 // The lock is held while a team is made and used; no turn ever waits for it.
 type Roster struct {
@@ -63,7 +62,7 @@ type Roster struct {
 	begun    bool       // a team was used
 	file     []router.AgentSpec
 	agents   map[string]*remoteAgent
-	breakers map[string]*breaker.Breaker // they outlive what they guard
+	breakers map[string]*breaker.Breaker // they outlive the agents that they guard
 	extra    []router.AgentSpec          // that were added
 	closed   bool
 	ending   sync.WaitGroup // agents that nobody has any more, and follow
@@ -72,7 +71,7 @@ type Roster struct {
 	stop  context.CancelFunc // of follow
 }
 
-// remote is an agent, and what it was made of.
+// remoteAgent is an agent with the spec that it was made of.
 type remoteAgent struct {
 	*remote.Agent
 	spec router.Remote
@@ -92,11 +91,11 @@ func New(cfg Config) *Roster {
 		r.added.values = memory.New(memory.Config{})
 		return r
 	}
-	r.read(ctx)
+	r.readShared(ctx)
 	// Goroutine (follow): reads the list of agents that operators add, when it changes.
 	// Ends: `Close`.
 	// Waits: `Close`.
-	r.ending.Go(func() { r.follow(ctx) })
+	r.ending.Go(func() { r.followList(ctx) })
 	return r
 }
 
@@ -106,31 +105,31 @@ func (r *Roster) Use(file []router.AgentSpec, use func(Team)) {
 	r.making.Lock()
 	first := !r.begun
 	r.file, r.begun = file, true
-	r.remake(use)
+	r.makeTeam(use)
 	r.making.Unlock()
 	if !first {
-		r.Settle(context.Background())
+		r.AwaitCards(context.Background())
 	}
 }
 
-// changed makes a new team from what a card says now.
+// cardChanged makes a new team after a card has changed.
 //
 // It is called by an agent's own goroutine whenever its card says something else.
-func (r *Roster) changed() {
+func (r *Roster) cardChanged() {
 	r.making.Lock()
 	defer r.making.Unlock()
 	if !r.closed {
-		r.remake(func(t Team) { r.cfg.Changed(t, false) })
+		r.makeTeam(func(t Team) { r.cfg.Changed(t, false) })
 	}
 }
 
-// remake makes a team and has it used. Agents that are no longer in it are closed.
+// makeTeam makes a team and has it used. It closes agents that are not in the team any more.
 //
 // The caller holds the lock. Closing runs for itself, and Close waits for that.
-func (r *Roster) remake(use func(Team)) {
-	written := r.whole()
+func (r *Roster) makeTeam(use func(Team)) {
+	written := r.allAgents()
 	t := Team{Written: written}
-	t.Agents, t.Remotes = r.of(written)
+	t.Agents, t.Remotes = r.withCards(written)
 	use(t)
 	for id, a := range r.agents {
 		if t.Remotes[id] != a.Agent {
@@ -143,9 +142,9 @@ func (r *Roster) remake(use func(Team)) {
 	}
 }
 
-// whole returns the agents of the file and those that were added. Those of the file come
-// first, and win over one that was added with the same id.
-func (r *Roster) whole() []router.AgentSpec {
+// allAgents returns the agents of the file and those that were added. Those of the file come first,
+// and win over added ones with the same id.
+func (r *Roster) allAgents() []router.AgentSpec {
 	all := slices.Clone(r.file)
 	for _, a := range r.extra {
 		same := func(b router.AgentSpec) bool { return a.ID == b.ID }
@@ -156,9 +155,9 @@ func (r *Roster) whole() []router.AgentSpec {
 	return all
 }
 
-// of returns specs with what the cards of remote agents add, and the agents. The caller
+// withCards returns specs completed by the cards of remote agents, and these agents. The caller
 // holds the lock.
-func (r *Roster) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*remote.Agent) {
+func (r *Roster) withCards(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*remote.Agent) {
 	var agents map[string]*remote.Agent
 	all := append([]router.AgentSpec(nil), specs...)
 	for i := range all {
@@ -169,7 +168,7 @@ func (r *Roster) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*r
 		if agents == nil {
 			agents = map[string]*remote.Agent{}
 		}
-		agents[a.ID] = r.agent(a)
+		agents[a.ID] = r.agentOf(a)
 		texts := agents[a.ID].Texts()
 		if a.Name == "" {
 			a.Name = texts.Name
@@ -184,10 +183,10 @@ func (r *Roster) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*r
 	return all, agents
 }
 
-// agent returns the agent of a spec: the existing one, if its spec did not change.
+// agentOf returns the agent of a spec: the existing one, if its spec did not change.
 //
 // A breaker stays with the id, so that a changed header does not close an open one.
-func (r *Roster) agent(spec *router.AgentSpec) *remote.Agent {
+func (r *Roster) agentOf(spec *router.AgentSpec) *remote.Agent {
 	if a := r.agents[spec.ID]; a != nil {
 		if reflect.DeepEqual(a.spec, *spec.Remote) {
 			return a.Agent
@@ -204,16 +203,16 @@ func (r *Roster) agent(spec *router.AgentSpec) *remote.Agent {
 	}
 	a := remote.New(remote.Config{
 		ID: spec.ID, Card: spec.Remote.Card, Header: spec.Remote.Header(), NoStreaming: spec.Remote.NoStreaming, Refresh: spec.Remote.Refresh,
-		Interfaces: spec.Remote.Interfaces, Transport: r.cfg.Transport, Foreign: r.cfg.Foreign, Breaker: guard, Log: r.cfg.Log, Changed: r.changed,
+		Interfaces: spec.Remote.Interfaces, Transport: r.cfg.Transport, Foreign: r.cfg.Foreign, Breaker: guard, Log: r.cfg.Log, Changed: r.cardChanged,
 	})
 	r.agents[spec.ID] = &remoteAgent{Agent: a, spec: *spec.Remote}
 	return a
 }
 
-// Settle waits a while until each card was asked for.
+// AwaitCards waits a while until each card has been requested.
 //
 // It does not say whether a card came.
-func (r *Roster) Settle(ctx context.Context) {
+func (r *Roster) AwaitCards(ctx context.Context) {
 	r.making.Lock()
 	var tried []<-chan struct{}
 	for _, a := range r.agents {
@@ -248,7 +247,7 @@ func (r *Roster) Available() bool {
 	return true
 }
 
-// Breakers returns what guards the remote agents of the file.
+// Breakers returns the breakers of the file's remote agents.
 func (r *Roster) Breakers() (parts []health.Checker) {
 	r.making.Lock()
 	defer r.making.Unlock()
@@ -260,7 +259,7 @@ func (r *Roster) Breakers() (parts []health.Checker) {
 	return parts
 }
 
-// Close ends what the agents do, and returns when all of them have ended.
+// Close ends the work of the agents, and returns when all of them have ended.
 func (r *Roster) Close() {
 	if r == nil {
 		return

@@ -139,7 +139,7 @@ func TestRemoteAgentsOutliveATeam(t *testing.T) {
 		m := join(t, c, nil)
 		local := router.AgentSpec{ID: "local", Name: "Mine", Description: "Near"}
 		m.use(far("a", "one"), local)
-		m.Settle(t.Context())
+		m.AwaitCards(t.Context())
 		m.want(t, "at the start", "Agent of one Mine", "file: a local")
 		m.use(far("a", "one"), far("b", "two"))
 		m.want(t, "with another one", "Agent of one Agent of two", "file: a b")
@@ -179,7 +179,7 @@ func TestUseWaitsForCards(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began := time.Now()
-		if r.Settle(ctx); time.Since(began) > 0 {
+		if r.AwaitCards(ctx); time.Since(began) > 0 {
 			t.Errorf("a caller that is gone waited %v", time.Since(began))
 		}
 	})
@@ -196,7 +196,7 @@ func TestAddedAgents(t *testing.T) {
 		first, second := join(t, c, st), join(t, c, st)
 		for _, m := range []*member{first, second} {
 			m.use(far("a", "one"))
-			m.Settle(t.Context())
+			m.AwaitCards(t.Context())
 			m.want(t, "at the start", "Agent of one", "file: a")
 		}
 		for i, want := range []bool{true, false} {
@@ -374,7 +374,7 @@ func TestClosed(t *testing.T) {
 		m.use(far("a", "one"))
 		m.want(t, "open", "Agent of one", "file: a")
 		m.Close()
-		m.changed()
+		m.cardChanged()
 		if _, err := m.Put(t.Context(), "new", []byte(newAgent)); err != nil {
 			t.Error(err)
 		}
