@@ -60,27 +60,27 @@ func (t Tasks) Log(ctx context.Context, turn string) (a2a.Log, error) {
 	if err == nil {
 		t.Resumed("resumed")
 	}
-	return turnLog{log}, gone(err)
+	return turnLog{log}, goneError(err)
 }
 
-// gone translates the error of a log that is not there.
+// goneError translates the error of a log that is not there.
 //
 // Packages of one layer do not know each other's errors, so that they are translated where
 // both are known.
-func gone(err error) error {
+func goneError(err error) error {
 	if errors.Is(err, task.ErrGone) {
 		return a2a.ErrGone
 	}
 	return err
 }
 
-// turnLog is one turn's log as A2A reads it: first what was reported before, then what comes.
+// turnLog is one turn's log as A2A reads it: first the earlier events, then new ones.
 type turnLog struct{ *task.Log }
 
 // Past implements a2a.Log.
 func (l turnLog) Past(ctx context.Context, use func(stream.Event)) (bool, error) {
 	ended, err := l.Log.Past(ctx, use)
-	return ended, gone(err)
+	return ended, goneError(err)
 }
 
 // Follow implements a2a.Log.

@@ -1,7 +1,7 @@
-// Package records is what a store has of a task in addition to its turns: the run of a
-// workflow with its checkpoints, and the sessions of sub-agents. It gives package task the runs
-// to continue with (runs.go), shows records over HTTP and turns over A2A, and removes records
-// with their task. Who may see a task was decided before (handlers).
+// Package records gives access to the records of a task besides its turns: a workflow's run with
+// its checkpoints, and sessions of sub-agents. It gives package task the runs to continue with
+// (runs.go), shows records over HTTP and turns over A2A, and removes records with their task.
+// Package handlers has checked before that the caller may see the task.
 package records
 
 import (
@@ -26,7 +26,7 @@ type Records struct {
 	Sessions *records.Sessions
 }
 
-// Of returns the records of a store, to be shown or forgotten.
+// Of returns the records of a store, to be read or forgotten.
 func Of(st store.Store) Records {
 	return Records{Runs: records.NewRunStore(records.RunStoreConfig{Store: st}), Sessions: &records.Sessions{Store: st}}
 }
@@ -39,23 +39,23 @@ func (r Records) Forget(ctx context.Context, task string) error {
 
 // Checkpoints implements handlers.Records.
 //
-// from is the number of the first one, limit how many at most. more says that there are
-// others. A page ends early at about pageBytes. A task that is not a run has none.
+// from is the number of the first one, limit how many at most. more says that there are others. A
+// page ends early at about pageBytes. A task that is not a run has an empty list.
 func (r Records) Checkpoints(ctx context.Context, task string, from, limit int) (list []jsontext.Value, more bool, err error) {
 	run, err := r.Runs.LoadShown(ctx, task)
 	if errors.Is(err, store.ErrNotFound) { // it is not a run
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, unread(err, "")
+		return nil, false, readFault(err, "")
 	}
 	for n, size := from, 0; n < run.Len(); n++ {
 		if len(list) == limit || size >= pageBytes {
 			return list, true, nil
 		}
-		text, err := encoded(run.Checkpoint(ctx, n))
+		text, err := encodeRecord(run.Checkpoint(ctx, n))
 		if err != nil {
-			return nil, false, unread(err, "")
+			return nil, false, readFault(err, "")
 		}
 		list, size = append(list, text), size+len(text)
 	}
@@ -67,10 +67,10 @@ func (r Records) Checkpoint(ctx context.Context, task string, sequence int) ([]b
 	const none = "The task has no such checkpoint"
 	run, err := r.Runs.LoadShown(ctx, task)
 	if err != nil {
-		return nil, unread(err, none)
+		return nil, readFault(err, none)
 	}
-	text, err := encoded(run.Checkpoint(ctx, sequence))
-	return text, unread(err, none)
+	text, err := encodeRecord(run.Checkpoint(ctx, sequence))
+	return text, readFault(err, none)
 }
 
 // Session implements handlers.Records. A session of another task is as if it were not
@@ -78,20 +78,20 @@ func (r Records) Checkpoint(ctx context.Context, task string, sequence int) ([]b
 func (r Records) Session(ctx context.Context, task, id string) ([]byte, error) {
 	const none = "The task has no such session"
 	if !isSessionID(id) {
-		return nil, unread(store.ErrNotFound, none)
+		return nil, readFault(store.ErrNotFound, none)
 	}
 	c, err := r.Sessions.Get(ctx, id)
 	if err == nil && c.ParentTaskID != task {
 		err = store.ErrNotFound
 	}
-	text, err := encoded(c, err)
-	return text, unread(err, none)
+	text, err := encodeRecord(c, err)
+	return text, readFault(err, none)
 }
 
-// encoded writes what was read.
+// encodeRecord encodes a record that was read.
 //
 // It takes the two results of a read, so that a call can be put around it.
-func encoded[T any](value *T, err error) ([]byte, error) {
+func encodeRecord[T any](value *T, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +112,12 @@ func isSessionID(id string) bool {
 	return true
 }
 
-// unread is the fault of a record that could not be read; none is the message where it is not there.
+// readFault returns the fault of a record that could not be read. none is the message for a missing
+// record.
 //
-// Causes that say nothing to the caller become not_found; a damaged record is
-// internal_error, as err is no fault.
-func unread(err error, none string) error {
+// Causes without meaning for the caller become not_found; a damaged record is internal_error, as
+// err is not a fault.
+func readFault(err error, none string) error {
 	switch {
 	case err == nil:
 		return nil

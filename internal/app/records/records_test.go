@@ -184,7 +184,7 @@ func TestFaultsOfReading(t *testing.T) {
 		if err != nil {
 			err = fmt.Errorf("reading: %w", err)
 		}
-		got := unread(err, "none")
+		got := readFault(err, "none")
 		f, ok := errors.AsType[*fault.Error](got)
 		if ok != (tt.want != "") || ok && f.Type != tt.want || !ok && !errors.Is(got, tt.err) {
 			t.Errorf("%v became %v", tt.err, got)

@@ -48,11 +48,11 @@ type Runs struct {
 	waiting sync.WaitGroup
 }
 
-// Continue returns what continues with a run; emitted is what its turn has emitted so far. The
+// Continue returns the frame that continues a run; emitted has the events of its turn so far. The
 // error wraps engine.ErrGone.
 type Continue func(r *engine.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error)
 
-// RunsConfig is what Runs are made of.
+// RunsConfig has the parts of Runs.
 type RunsConfig struct {
 	Store store.Store
 	// Wait is how long a person may take over a question that says nothing of that; 0:
@@ -63,11 +63,11 @@ type RunsConfig struct {
 	Metrics *metrics.Registry
 }
 
-// NewRuns returns the runs of a store. Nothing is read yet.
+// NewRuns returns the runs of a store. It does not read anything yet.
 func NewRuns(cfg RunsConfig) *Runs {
 	r := &Runs{store: cfg.Store, slots: make(chan struct{}, maxRuns)}
 	wait := cmp.Or(cfg.Wait, approval.DefaultStoreTTL)
-	r.RunStore = records.NewRunStore(records.RunStoreConfig{Store: cfg.Store, Wait: wait, Metrics: cfg.Metrics, Room: r.room})
+	r.RunStore = records.NewRunStore(records.RunStoreConfig{Store: cfg.Store, Wait: wait, Metrics: cfg.Metrics, Room: r.checkRoom})
 	r.Sessions = &records.Sessions{Store: cfg.Store, TTL: cmp.Or(cfg.TTL, task.DefaultTTL)}
 	cfg.Metrics.GaugeFunc("runs_active", "Runs of workflows that run here.", func() float64 { return float64(len(r.slots)) })
 	cfg.Metrics.GaugeFunc("tasks_waiting", "Runs of workflows that wait for a person, in the whole store.", r.countWaiting)
@@ -84,8 +84,8 @@ func (r *Runs) countWaiting() float64 {
 	return float64(n)
 }
 
-// room is records.RunStoreConfig.Room.
-func (r *Runs) room(ctx context.Context, req *chat.Request) error {
+// checkRoom is records.RunStoreConfig.Room.
+func (r *Runs) checkRoom(ctx context.Context, req *chat.Request) error {
 	crowded, err := Crowded(ctx, r.store, req)
 	switch {
 	case err != nil:
@@ -122,9 +122,9 @@ const (
 	startPause    = 20 * time.Millisecond
 )
 
-// Use sets what continues with runs, and calls ready, once all is connected, tools and remote
-// agents: a turn must not find out that there are none because its process has just begun. It
-// waits in a goroutine that Close ends. by may be nil: then no run continues here.
+// Use sets the function that continues runs, and calls ready as soon as tools and remote agents are
+// connected. A turn must not miss them only because its process has just begun. It waits in a
+// goroutine that Close ends. by may be nil: then no run continues here.
 func (r *Runs) Use(by Continue, connected func() bool, ready func()) {
 	ctx, stop := context.WithTimeout(context.Background(), startPatience)
 	r.stop = stop
@@ -158,8 +158,8 @@ func (r *Runs) Close() {
 
 // Open implements task.Runs.
 //
-// nil without an error: the task is no run. task.ErrNotHere leaves it to another process,
-// of a newer version or one that is ready.
+// It returns nil without an error if the task is not a run. task.ErrNotHere leaves it to another
+// process, of a newer version or one that is ready.
 func (r *Runs) Open(ctx context.Context, id string) (task.Run, error) {
 	state, err := r.Load(ctx, id)
 	switch {
@@ -266,8 +266,8 @@ func (r *Runs) Records(ctx context.Context, run *engine.Run) (engine.Records, er
 	return r.RunStore.Records(ctx, run)
 }
 
-// Admit refuses a run, or an answer to one, before anything of it is stored: too many wait.
-// Those that were admitted at the same time may be some more.
+// Admit refuses a run, or an answer to one, before anything of it is stored: too many wait. Some
+// more may be admitted at the same time.
 func (r *Runs) Admit() error {
 	if r.pending.Load() < maxPending {
 		return nil
@@ -277,8 +277,7 @@ func (r *Runs) Admit() error {
 
 // Enter is engine.Config.Enter. A run that was accepted, or taken over, is not refused.
 //
-// The slot is given back by leave, which must be called once. The error is the cause of
-// ctx.
+// The caller must call leave once, to give the slot back. The error is the cause of ctx.
 func (r *Runs) Enter(ctx context.Context) (leave func(), err error) {
 	leave = func() { <-r.slots }
 	select {

@@ -88,7 +88,7 @@ func TestRoomToWait(t *testing.T) {
 	ann := &chat.Request{UserID: "ann"}
 	for i := range 1000 {
 		if i == 999 {
-			if err := r.room(t.Context(), ann); err != nil {
+			if err := r.checkRoom(t.Context(), ann); err != nil {
 				t.Errorf("behind %d: %v", i, err)
 			}
 		}
@@ -97,11 +97,11 @@ func TestRoomToWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantType(t, "one too many", r.room(t.Context(), ann), fault.WorkflowLimit)
-	if err := r.room(t.Context(), &chat.Request{UserID: "bob"}); err != nil {
+	wantType(t, "one too many", r.checkRoom(t.Context(), ann), fault.WorkflowLimit)
+	if err := r.checkRoom(t.Context(), &chat.Request{UserID: "bob"}); err != nil {
 		t.Errorf("of another user: %v", err)
 	}
-	wantType(t, "a store that cannot be asked", runsOf(unavailable{in}).room(t.Context(), ann), fault.StoreUnavailable)
+	wantType(t, "a store that cannot be asked", runsOf(unavailable{in}).checkRoom(t.Context(), ann), fault.StoreUnavailable)
 	if n := runsOf(unavailable{in}).countWaiting(); !math.IsNaN(n) {
 		t.Errorf("%v runs wait in a store that cannot be asked", n)
 	}
