@@ -17,8 +17,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// schemas compiles the schemas of questions, which are nearly always those of the one
-// before. It is safe for concurrent use.
+// schemas compiles the schemas of questions. A question mostly has the schema of the previous one.
+// It is safe for concurrent use.
 //
 // It keeps one schema for each name. A schema that lists the agents changes when they do,
 // and is compiled again then.
@@ -27,7 +27,7 @@ type schemas struct {
 	last map[string]compiled
 }
 
-// compiled is a schema with its text: that changes with who can be chosen.
+// compiled is a schema with its text. The text changes with the agents that can be chosen.
 type compiled struct {
 	text   string
 	schema *model.Schema

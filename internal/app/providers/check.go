@@ -64,9 +64,9 @@ func NewWriter(m *Models, keys map[string]string) *Writer { return &Writer{model
 
 // Write implements quality.Writer.
 //
-// Thoughts and calls of the model are dropped. A model that falls back or begins again
-// before its first text is no error; afterwards half of the first text is out, and it is
-// errBeganAgain. What it used counts for the turn's budget in every case.
+// Thoughts and calls of the model are dropped. A model that falls back or begins again before its
+// first text is not an error. Afterwards half of a text is out, and the error is errBeganAgain. The
+// turn's budget counts the model's usage in every case.
 func (w *Writer) Write(ctx context.Context, o *quality.Order, yield func(string) error) (out quality.Written, err error) {
 	req := chat.ModelRequest{System: o.System, Messages: o.Messages, Step: 1}
 	budget := chat.TurnOf(ctx).Budget

@@ -30,7 +30,7 @@ import (
 	"sluice/internal/sim/offline"
 )
 
-// The offline model, which needs no key.
+// The offline model works without a key.
 const (
 	OfflineModel = offline.Version
 	// It answers at about the speed of the real one: OfflineFirst is the pause before
@@ -58,7 +58,7 @@ type Config struct {
 	// Transport is used in place of that of a model's package, for all providers but the
 	// simulator. nil: that.
 	Transport http.RoundTripper
-	// Around returns what is used in place of a transport. nil: nothing is.
+	// Around wraps a transport. nil leaves transports as they are.
 	Around func(http.RoundTripper) http.RoundTripper
 	// Gate admits attempts at calls of the model with a key, "gemini" for that of the GEMINI_*
 	// variables: see model.Gate. nil: any is.
@@ -68,8 +68,8 @@ type Config struct {
 // geminiKey names the model of the GEMINI_* variables where keys of models are named.
 const geminiKey = "gemini"
 
-// gate returns what admits attempts at calls of one model.
-func (m *Models) gate(key string) model.Gate {
+// gateOf returns the gate that admits attempts at calls of one model.
+func (m *Models) gateOf(key string) model.Gate {
 	if m.cfg.Gate == nil {
 		return nil
 	}
@@ -102,11 +102,11 @@ func Open(ctx context.Context, cfg Config) (_ *Models, err error) {
 	}()
 	modes, limits := map[string]model.Mode{}, map[string]int{}
 	for _, spec := range cfg.Models {
-		opened, err := m.open(ctx, spec)
+		opened, err := m.openModel(ctx, spec)
 		if err != nil {
 			return nil, err
 		}
-		m.add(spec.Key, opened)
+		m.addModel(spec.Key, opened)
 		modes[spec.Key], limits[spec.Key] = model.Mode(spec.Structured), spec.MaxTokens
 	}
 	if m.links[model.DefaultKey] == nil {
@@ -114,32 +114,31 @@ func Open(ctx context.Context, cfg Config) (_ *Models, err error) {
 		if err != nil {
 			return nil, err
 		}
-		m.add(model.DefaultKey, opened)
+		m.addModel(model.DefaultKey, opened)
 	}
-	m.forms = model.NewForms(model.FormsConfig{Modes: modes, Limits: limits, Metrics: m.structured()})
-	return m, m.chain()
+	m.forms = model.NewForms(model.FormsConfig{Modes: modes, Limits: limits, Metrics: m.structuredMetrics()})
+	return m, m.chainFallbacks()
 }
 
-// structured returns the registry that counts structured answers: nobody asks for one
+// structuredMetrics returns the registry that counts structured answers: nobody asks for one
 // where no model is configured.
-func (m *Models) structured() *metrics.Registry {
+func (m *Models) structuredMetrics() *metrics.Registry {
 	if len(m.cfg.Models) == 0 {
 		return nil
 	}
 	return m.cfg.Metrics
 }
 
-// add keeps a model under its key. The order is that in which they are closed
-// and listed.
+// addModel keeps a model under its key. Models are closed and listed in the order of these calls.
 //
 // add is for Open alone.
-func (m *Models) add(key string, opened Model) {
+func (m *Models) addModel(key string, opened Model) {
 	m.all = append(m.all, opened)
 	m.links[key] = opened
 }
 
-// transport returns what is used for a model, nil for what its package makes itself.
-func (m *Models) transport(given http.RoundTripper) http.RoundTripper {
+// wrapTransport returns the transport for a model, or nil for the default of its package.
+func (m *Models) wrapTransport(given http.RoundTripper) http.RoundTripper {
 	if m.cfg.Around == nil {
 		return given
 	}
@@ -149,9 +148,9 @@ func (m *Models) transport(given http.RoundTripper) http.RoundTripper {
 	return m.cfg.Around(given)
 }
 
-// chain puts the fallbacks behind the models that have some. Only the first model's own
+// chainFallbacks puts the fallbacks behind the models that have some. Only the first model's own
 // list counts, so a chain is made of models, never of chains.
-func (m *Models) chain() error {
+func (m *Models) chainFallbacks() error {
 	windows := map[string]int{}
 	single := maps.Clone(m.links)
 	for _, spec := range m.cfg.Models {
@@ -174,8 +173,8 @@ func (m *Models) chain() error {
 	return nil
 }
 
-// Link returns the model of a key, with its fallbacks; empty means default. Nil: there
-// is none.
+// Link returns the model of a key, with its fallbacks; empty means default. It returns nil for an
+// unknown key.
 func (m *Models) Link(key string) model.Link {
 	if key == "" {
 		key = model.DefaultKey
@@ -259,27 +258,27 @@ type provider struct {
 	open opener
 }
 
-// providers are those whose protocols can be spoken, in the order in which they are listed
-// for people. A provider is a package and a line here.
-func providers() []provider {
+// listProviders returns the providers whose protocols are supported, in their order in lists for
+// people. A provider is a package and a line here.
+func listProviders() []provider {
 	return []provider{
-		{gemini.Preset(), opens(gemini.New)},
-		{openai.Preset(), opens(openai.New)},
-		{anthropic.Preset(), opens(anthropic.New)},
+		{gemini.Preset(), openerFrom(gemini.New)},
+		{openai.Preset(), openerFrom(openai.New)},
+		{anthropic.Preset(), openerFrom(anthropic.New)},
 	}
 }
 
-// Protocols are what the configuration file may name of them.
+// Protocols returns the protocols that the configuration file may name.
 func Protocols() (all []model.Preset) {
-	for _, p := range providers() {
+	for _, p := range listProviders() {
 		all = append(all, p.Preset)
 	}
 	return all
 }
 
-// openerOf returns what opens models of a protocol; nil: it is not spoken.
+// openerOf returns the opener for models of a protocol, or nil if it is not supported.
 func openerOf(protocol string) opener {
-	for _, p := range providers() {
+	for _, p := range listProviders() {
 		if p.Protocol == protocol {
 			return p.open
 		}
@@ -287,30 +286,30 @@ func openerOf(protocol string) opener {
 	return nil
 }
 
-// opens makes an opener of a package's New, which returns its own type.
+// openerFrom makes an opener of a package's New, which returns its own type.
 //
-// For Go a function that returns a package's own type is no opener, though that type is a
+// In Go a function that returns the package's own type is not an opener, even if that type is a
 // Model.
-func opens[M Model](open func(model.Spec, model.Options) (M, error)) opener {
+func openerFrom[M Model](open func(model.Spec, model.Options) (M, error)) opener {
 	return func(spec model.Spec, opts model.Options) (Model, error) { return open(spec, opts) }
 }
 
-// open returns the model that spec configures.
-func (m *Models) open(ctx context.Context, spec model.Spec) (Model, error) {
+// openModel returns the model that spec configures.
+func (m *Models) openModel(ctx context.Context, spec model.Spec) (Model, error) {
 	opts := model.Options{
-		Transport: m.transport(m.cfg.Transport),
+		Transport: m.wrapTransport(m.cfg.Transport),
 		Proxy:     m.cfg.Settings.Proxy.Func(),
 		Version:   m.cfg.Version,
 		Metrics:   m.cfg.Metrics,
 		Log:       m.cfg.Log,
-		Gate:      m.gate(spec.Key),
+		Gate:      m.gateOf(spec.Key),
 	}
 	if spec.Provider == model.Simulator { // it speaks Gemini's protocol over loopback
 		url, err := m.startOffline(ctx)
 		if err != nil {
 			return nil, err
 		}
-		opts.Transport = m.transport(nil)
+		opts.Transport = m.wrapTransport(nil)
 		spec.Endpoint = url
 		if spec.Model == "" {
 			spec.Model = OfflineModel
@@ -339,15 +338,15 @@ func (m *Models) openGemini(ctx context.Context) (Model, error) {
 		open = gemini.NewSDK
 	}
 	cfg.Breaker.Log = m.cfg.Log
-	cfg.Transport, cfg.Proxy = m.transport(m.cfg.Transport), m.cfg.Settings.Proxy.Func()
-	cfg.Version, cfg.Metrics, cfg.Gate = m.cfg.Version, m.cfg.Metrics, m.gate(geminiKey)
+	cfg.Transport, cfg.Proxy = m.wrapTransport(m.cfg.Transport), m.cfg.Settings.Proxy.Func()
+	cfg.Version, cfg.Metrics, cfg.Gate = m.cfg.Version, m.cfg.Metrics, m.gateOf(geminiKey)
 	if len(m.cfg.Models) > 0 {
 		cfg.Key = model.DefaultKey
 	}
 	return open(cfg)
 }
 
-// Google returns what the GEMINI_* variables set.
+// Google returns the settings of the GEMINI_* variables.
 func Google(cfg config.Config) gemini.Config { return config.Of[gemini.Config](&cfg) }
 
 // startOffline serves the simulator over loopback HTTP, so that the whole real

@@ -17,9 +17,8 @@ import (
 // formAttempts is how often a model is asked for one object at most.
 const formAttempts = 2
 
-// maxFormWork bounds what a client's schema may take to compile, in tool.Compile's units: it
-// holds 64 KiB of properties of which 200 are each of a form of their own, and any number that
-// are alike.
+// maxFormWork bounds the compilation of a client's schema, in units of tool.Compile. It allows 64
+// KiB of equal properties, or of properties with 200 different forms.
 const maxFormWork = 2000
 
 // AnswerForms makes askers of the forms that clients want. It is safe for concurrent use.
@@ -38,22 +37,22 @@ const maxForms = 8
 // NewAnswerForms returns one that has compiled no schema yet.
 func NewAnswerForms(m *Models) *AnswerForms { return &AnswerForms{models: m} }
 
-// Asker returns what asks the model of a key, empty for the default, for objects of a form. The
-// error says what is wrong with the schema.
+// Asker returns an asker for objects of a form, with the model of a key. An empty key is the
+// default. The error names the fault of the schema.
 func (f *AnswerForms) Asker(form *chat.AnswerForm, key string) (structured.Asker, error) {
-	schema, err := f.schema(form)
+	schema, err := f.compileForm(form)
 	if err != nil {
 		return nil, err
 	}
 	return &formAsker{f.models, key, schema}, nil
 }
 
-// schema returns a compiled schema.
+// compileForm returns a compiled schema.
 //
 // Other requests do not wait while one compiles; two of them may compile the same.
-func (f *AnswerForms) schema(form *chat.AnswerForm) (*model.Schema, error) {
+func (f *AnswerForms) compileForm(form *chat.AnswerForm) (*model.Schema, error) {
 	name, text := strings.ToLower(form.Name), string(form.Schema)
-	if s := f.known(name, text); s != nil {
+	if s := f.findCompiled(name, text); s != nil {
 		return s, nil
 	}
 	s, err := model.NewClientSchema(name, form.Schema, maxFormWork)
@@ -69,8 +68,8 @@ func (f *AnswerForms) schema(form *chat.AnswerForm) (*model.Schema, error) {
 	return s, nil
 }
 
-// known returns a schema that is compiled; nil: it is not.
-func (f *AnswerForms) known(name, text string) *model.Schema {
+// findCompiled returns a compiled schema, or nil.
+func (f *AnswerForms) findCompiled(name, text string) *model.Schema {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.last {

@@ -68,7 +68,7 @@ func TestFormsAreCompiledOnce(t *testing.T) {
 	f := NewAnswerForms(opened(t, true, nil))
 	get := func(form *chat.AnswerForm) any {
 		t.Helper()
-		s, err := f.schema(form)
+		s, err := f.compileForm(form)
 		if err != nil {
 			t.Fatal(err)
 		}
