@@ -10,7 +10,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Dialects is what is set of the protocols of others.
+// Dialects are the settings of other protocols.
 type Dialects struct {
 	// Served are the names of those that are served.
 	Served []string
@@ -39,8 +39,8 @@ var historySchema string
 // dialectsFile is the section dialects of the configuration file.
 func dialectsFile(r *dialect.Rules) file.Section {
 	return file.Section{Name: "dialects", Schema: dialectsSchema, Into: r, Read: func(n *file.Node) {
-		unless(&r.MessageChars, chat.DefaultLine)
-		unless(&r.Body, dialect.DefaultBody)
+		clearDefault(&r.MessageChars, chat.DefaultLine)
+		clearDefault(&r.Body, dialect.DefaultBody)
 		for model := range n.Get("openai").Get("models").Members() {
 			id, ok := model.Text()
 			if ok && id != dialect.DefaultModel && !n.Section("agents").Has(id) && !n.Section("workflows").Has(id) {
@@ -56,16 +56,16 @@ func historyFile(h *chat.HistoryRules, remembers func() bool) file.Section {
 		if h.Source == chat.HistoryOfStore && !remembers() {
 			n.Get("source").Fault("store needs the memory of conversations: the section memory, and SLUICE_STORE")
 		}
-		unless(&h.Messages, chat.DefaultMessages)
-		unless(&h.Chars, chat.DefaultChars)
+		clearDefault(&h.Messages, chat.DefaultMessages)
+		clearDefault(&h.Chars, chat.DefaultChars)
 		if messages, ok := n.Get("messages").Int(); ok && messages == 0 {
 			h.Messages = -1
 		}
 	}}
 }
 
-// unless makes a number 0 if it says what holds anyway.
-func unless[T int | int64](p *T, def T) {
+// clearDefault sets a number to 0 if it equals its default.
+func clearDefault[T int | int64](p *T, def T) {
 	if *p == def {
 		*p = 0
 	}

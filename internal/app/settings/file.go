@@ -32,10 +32,10 @@ import (
 	"sluice/mcpclient/servers"
 )
 
-// Config is what a gateway is made of: the settings, and what they do not say.
+// Config is the configuration of a gateway: the settings, the file, and facts about the program.
 type Config struct {
 	config.Config
-	File           // what the configuration file says; empty without one
+	File           // the configuration file; empty without one
 	Version string // of the program, as upstreams see it
 	Manager string // where a service manager wants to learn that the gateway serves: see process.Manager
 }
@@ -46,20 +46,20 @@ func (c *Config) HasFile() bool { return c.Path != "" }
 // TurnTimeout is how long a turn may last.
 func (c *Config) TurnTimeout() time.Duration { return Of[handlers.Config](c).Timeout }
 
-// Traces is what the configuration says of traces, with the secrets that no trace has.
+// Traces returns the settings of traces, with the secrets to hide in them.
 func (c *Config) Traces() record.Spec {
 	spec := c.Trace
 	spec.Secrets = redact.New(c.Secrets())
 	return spec
 }
 
-// File is what the configuration file says, besides what is in config.Config. Without a file
-// it is empty.
+// File has the contents of the configuration file, except those in config.Config. Without a file it
+// is empty.
 //
 // A reading fills in a new one. Slices and maps in it are shared with registries and must
 // not be changed.
 type File struct {
-	Path       string // of the file; empty: there is none
+	Path       string // of the file; empty without one
 	Models     []model.Spec
 	TurnTokens int // of the budget; 0: no limit
 	Team       router.Spec
@@ -69,7 +69,7 @@ type File struct {
 	Retention  task.Retention
 	A2A        A2A
 	Quality    quality.Spec
-	Style      *style.Guide // nil: there is none
+	Style      *style.Guide // nil without a style
 	Webhooks   []deliver.Config
 	Memory     conversation.Spec
 	Dialects   dialect.Rules
@@ -79,8 +79,8 @@ type File struct {
 	Limits     limit.Spec
 }
 
-// Forms are the channels, the built-in ones too, with what the style says of emojis and
-// the brand. Without a style they are Channels.
+// Forms returns all channels, the built-in ones too, with the style's emojis and brand. Without a
+// style they are Channels.
 func (f *File) Forms() []channel.Spec {
 	if f.Style == nil {
 		return f.Channels
@@ -102,11 +102,9 @@ func (f *File) Forms() []channel.Spec {
 	return styled
 }
 
-// FileSections returns the table of what may stand in the configuration file, bound to
-// c and f.
+// FileSections returns the table of the configuration file, bound to c and f.
 //
-// Reading fills in both; what is wrong comes back as faults, with places and without
-// values.
+// Reading fills in both, and returns faults with places and without values.
 func FileSections(c *config.Config, f *File) file.Table { return fileSections(c, f, nil) }
 
 // fileSections is FileSections with what documentSection knows of the key file.

@@ -1,9 +1,9 @@
 // Package settings has the tables of all that can be configured: the variables of the
 // environment with their flags, and the sections of the configuration file.
 //
-// Most sections come from the package that they are about; those here belong to the
-// process itself or to parts that know nothing of the gateway. Documents have the tables, so
-// that their texts are written for readers of a manual.
+// Most sections come from the package that they are about. The others belong to the process itself,
+// or to packages that do not know the gateway. Documents have the tables, so that their texts are
+// written for readers of a manual.
 package settings
 
 import (
@@ -23,14 +23,14 @@ import (
 	"sluice/mcpclient/servers"
 )
 
-// Sections returns the table of what can be set, bound to c and f.
+// Sections returns the table of all settings, bound to c and f.
 func Sections(c *config.Config, f *File) config.Table {
 	unnamed := func() bool { return config.Bind[door.Environment](c).Keys == "" } // the variable's file is read by itself
-	return sections(c, documentSection(c, f, unnamed), tlsSection(c), door.SettingsOfStart(c, &f.Auth))
+	return sectionsWith(c, documentSection(c, f, unnamed), tlsSection(c), door.SettingsOfStart(c, &f.Auth))
 }
 
-// sections returns the table with these sections for the configuration file, TLS and access.
-func sections(c *config.Config, document, encrypted, auth config.Section) config.Table {
+// sectionsWith returns the table with these sections for the configuration file, TLS and access.
+func sectionsWith(c *config.Config, document, encrypted, auth config.Section) config.Table {
 	return config.Table{
 		document,
 		processSection(c),
@@ -53,12 +53,11 @@ func sections(c *config.Config, document, encrypted, auth config.Section) config
 	}
 }
 
-// Loader returns a Loader of the table, for one command that needs nothing of the
-// configuration file. The file is checked all the same.
+// Loader returns a Loader of the table, for a command that does not use the configuration file. The
+// file is checked all the same.
 func Loader() *config.Loader { return LoaderWith(new(File)) }
 
-// LoaderWith returns a Loader of the table that puts what the configuration file says
-// into f.
+// LoaderWith returns a Loader of the table that puts the configuration file into f.
 //
 // f is filled in when the Loader loads.
 func LoaderWith(f *File) *config.Loader {
@@ -69,16 +68,16 @@ func LoaderWith(f *File) *config.Loader {
 // are not read: they may be about to be replaced, and the gateway sees to them itself.
 func LoaderAgain(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table {
-		return sections(c, documentSection(c, f, nil), tlsAgain(c), door.Settings(c, &f.Auth))
+		return sectionsWith(c, documentSection(c, f, nil), tlsAgain(c), door.Settings(c, &f.Auth))
 	})
 }
 
-// LoaderOfClient is LoaderAgain for what asks a gateway, and knows its settings only as far as the
-// environment has them: what SLUICE_AUTH=required wants may be in a file that only the gateway's command
-// line names.
+// LoaderOfClient is LoaderAgain for a client that knows only the environment of its gateway. The
+// settings that SLUICE_AUTH=required needs may be in a file that only the gateway's command line
+// names.
 func LoaderOfClient(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table {
-		return sections(c, documentSection(c, f, nil), tlsAgain(c), door.SettingsOfClient(c, &f.Auth))
+		return sectionsWith(c, documentSection(c, f, nil), tlsAgain(c), door.SettingsOfClient(c, &f.Auth))
 	})
 }
 
@@ -90,14 +89,14 @@ func tlsAgain(c *config.Config) config.Section {
 	return section
 }
 
-// Of returns a copy of the part of type T of cfg's settings: see config.Of.
+// Of returns a copy of cfg's settings of type T: see config.Of.
 func Of[T any](cfg *Config) T { return config.Of[T](&cfg.Config) }
 
-// Process is what is set of the process itself.
+// Process has the settings of the process itself.
 type Process struct {
 	// Addr is the listen address, host:port. Port 0 lets the kernel pick one.
 	Addr string
-	// AdminAddr is the listen address for operators; empty: there is none.
+	// AdminAddr is the listen address for operators; empty without one.
 	AdminAddr string
 	// MaxConnections bounds client connections; 0 leaves it to the file descriptors.
 	MaxConnections int
@@ -107,7 +106,7 @@ type Process struct {
 	TLS process.TLS
 }
 
-// processSection has the settings of the process itself, which no package knows.
+// processSection has the settings of the process itself, outside of any package.
 func processSection(c *config.Config) config.Section {
 	own := config.Bind[Process](c)
 	return config.Section{Name: "process", Settings: []config.Setting{
@@ -125,8 +124,8 @@ func processSection(c *config.Config) config.Section {
 	}}
 }
 
-// tlsSection has the certificate of the process. That it can be used is found out at the start, with all
-// other faults.
+// tlsSection has the certificate of the process. The start checks that it can be used, and reports
+// that with all other faults.
 func tlsSection(c *config.Config) config.Section {
 	own := config.Bind[Process](c)
 	var cert, key []byte
@@ -157,7 +156,7 @@ func tlsSection(c *config.Config) config.Section {
 	}}
 }
 
-// Client is what the commands that ask a gateway show it.
+// Client has the credential of the commands that ask a gateway.
 type Client struct {
 	// Key is an API key or a token; empty: they show none.
 	Key config.Secret
@@ -172,10 +171,9 @@ func clientSection(c *config.Config) config.Section {
 	}}
 }
 
-// Todos is where the built-in todo server keeps what it has.
+// Todos has the place of the built-in todo server's data.
 type Todos struct {
-	// DB is an SQLite file, or ":memory:", which is also what it is when no folder of the
-	// user's is known.
+	// DB is an SQLite file, or ":memory:", the default if the user's folder is unknown.
 	DB string
 	// IsDefault says that nobody chose DB: if it cannot be written, memory does as well.
 	IsDefault bool
@@ -191,7 +189,7 @@ func todoServerSection(c *config.Config) config.Section {
 	}}
 }
 
-// ChatKit is what is set of the ChatKit endpoint.
+// ChatKit has the settings of the ChatKit endpoint.
 type ChatKit struct{ History History }
 
 // History says where the threads of ChatKit are kept.
@@ -223,7 +221,7 @@ func chatKitSection(c *config.Config) config.Section {
 	}}
 }
 
-// Logging is what is set of the log.
+// Logging has the settings of the log.
 type Logging struct {
 	Level    string // debug, info, warning or error
 	Payloads bool   // the words of users and upstreams are in it

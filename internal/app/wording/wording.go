@@ -1,6 +1,6 @@
-// Package wording gives package quality what that may not import: the forms of channels, the
-// voice of a style, and the receivers of messages. Each type here is one interface of
-// quality's over one package.
+// Package wording gives package quality the parts that it may not import: the forms of channels,
+// the voice of a style, and the receivers of messages. Each type here is one interface of quality's
+// over one package.
 package wording
 
 import (
@@ -30,8 +30,9 @@ func NewVoice(guide *style.Guide, specs map[string]channel.Spec) *Voice {
 	return &Voice{guide, guide.Prompter(), specs}
 }
 
-// reader is for whom a text is. A channel that allows no greeting gets no frame.
-func (v *Voice) reader(req *chat.Request, channel string) style.Reader {
+// readerOf returns the reader of a text. The text gets a frame only if the channel allows a
+// greeting.
+func (v *Voice) readerOf(req *chat.Request, channel string) style.Reader {
 	return style.Reader{Locale: req.Locale, Name: req.UserName, Frames: v.specs[channel].Greeting}
 }
 
@@ -40,19 +41,19 @@ func (v *Voice) Version() string { return v.guide.Version }
 
 // Instruction implements quality.Style.
 func (v *Voice) Instruction(req *chat.Request, channel string) string {
-	return v.prompt.Prompt(v.reader(req, channel))
+	return v.prompt.Prompt(v.readerOf(req, channel))
 }
 
 // Around implements quality.Style.
 func (v *Voice) Around(req *chat.Request, channel string) (before, after string) {
-	return v.guide.Frame(v.reader(req, channel))
+	return v.guide.Frame(v.readerOf(req, channel))
 }
 
 // Failure implements quality.Style.
-func (v *Voice) Failure(req *chat.Request) string { return v.guide.FailureText(v.reader(req, "")) }
+func (v *Voice) Failure(req *chat.Request) string { return v.guide.FailureText(v.readerOf(req, "")) }
 
 // Language implements quality.Style.
-func (v *Voice) Language(req *chat.Request) string { return v.guide.Language(v.reader(req, "")) }
+func (v *Voice) Language(req *chat.Request) string { return v.guide.Language(v.readerOf(req, "")) }
 
 // Webhook is a quality.Sender over package deliver.
 type Webhook struct{ Sender *deliver.Sender }
@@ -79,8 +80,8 @@ func (w Webhook) Send(ctx context.Context, m *quality.Message) stream.Delivery {
 	return stream.Delivery{Status: r.Status, Attempts: r.Attempts, Millis: r.MS, ID: r.ID}
 }
 
-// Formatters returns what words answers for channels, by their names. That of a channel whose
-// answers stay as they are is nil.
+// Formatters returns the formatters of answers, by the names of channels. The formatter is nil for
+// a channel whose answers stay as they are.
 func Formatters(specs map[string]channel.Spec) map[string]quality.Formatter {
 	all := map[string]quality.Formatter{}
 	for name, spec := range specs {
