@@ -126,8 +126,8 @@ func (t *turn) userFor(who *access.Identity) string {
 // replayEncoder returns what makes the encoder of a turn that is reported again; nil: nothing does.
 func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 	switch {
-	case t.Attach && t.Again != nil:
-		return t.Again
+	case t.Attach && t.RepeatEncoder != nil:
+		return t.RepeatEncoder
 	case t.Attach:
 		return func(dialect.StoredTurn) stream.Encoder { return t.Encoder }
 	case t.Form != dialect.Streamed:

@@ -8,12 +8,12 @@ import (
 	"sluice/stream"
 )
 
-// Some protocols ask a person call by call, under an id that comes back with the answer. The
-// first call of a question has the token in its id, which may be long, and the others the
+// Some protocols ask a person call by call, under an id that comes back with the answer. The id of
+// a question's first call has the token, a long text. The ids of the other calls have the
 // question's id. So they are answered in one request.
 
-// idMark stands between a token, or a question's id, and a call's id. Neither of the former
-// has it.
+// idMark stands between a token, or a question's id, and a call's id. Tokens and ids of questions
+// do not contain it.
 const idMark = "~"
 
 // CallQuestion returns the id under which call i of a question is asked about.
@@ -25,8 +25,8 @@ func CallQuestion(q *stream.Approval, i int) string {
 	return id + idMark + q.Calls[i].CallID
 }
 
-// AnswerTo reads an id under which a question was asked, for the answer a: its token is in one
-// of the ids. It returns the call that was asked about; false: the question is about none.
+// AnswerTo reads the id of a question into the answer a: one of the ids has the token. It returns
+// the call of the question, or false if the question is not about a call.
 func AnswerTo(a *chat.Answer, id string) (call string, ofCall bool) {
 	question, call, ofCall := strings.Cut(id, idMark)
 	if len(question) > len(a.Token) { // the ids of questions are shorter than any token
@@ -35,7 +35,7 @@ func AnswerTo(a *chat.Answer, id string) (call string, ofCall bool) {
 	return call, ofCall
 }
 
-// Before says what a conversation has of a call where an answer continues its turn.
+// Before is the part of a call that a conversation has already, if an answer continues its turn.
 type Before int
 
 const (
@@ -68,7 +68,7 @@ func ReportedBefore(a *chat.Answer, messages []chat.ClientMessage) (r Reported) 
 	return r
 }
 
-// Calls returns what is known of each call; nil: there are none.
+// Calls returns the state of each call, or nil without calls.
 func (r Reported) Calls() map[string]Before {
 	if len(r.Waited)+len(r.Closed) == 0 {
 		return nil

@@ -1,6 +1,6 @@
-// Package dialect holds what every protocol of the gateway has in common: its routes,
-// what one request of it becomes, and how it words a refusal. A protocol lies in a
-// folder of its own below this one and is registered by one line.
+// Package dialect holds the common parts of all protocols: routes, the exchange that a request
+// becomes, and refusals. A protocol lies in a folder of its own below this one and is registered by
+// one line.
 //
 // An encoder is a function of the request and the stamped events, without
 // clock, randomness and store. So a stream can be reported a second time from its log, to the
@@ -40,37 +40,35 @@ type Dialect interface {
 // the metrics are the server's own for all of them. A request with a Last-Event-ID runs
 // nothing: it gets the rest of its turn from the store, else 204.
 type Route struct {
-	// Dialect is the name of the protocol in metrics, in logs and in what is kept of a turn;
-	// empty: native.
+	// Dialect is the protocol's name in metrics, logs and stored turns; empty means native.
 	Dialect string
 	Methods []string
-	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}. A route whose
-	// path ends in {rest...} also words the refusals of what no other route takes, and needs no
-	// method for that.
+	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}. A path that ends in
+	// {rest...} also words the refusals of unknown paths, even without a method.
 	Path string
 	// MaxBody bounds the body in bytes; 0 means MaxBody. A body that says that it is
 	// longer is not read.
 	MaxBody int64
-	// ContentType is what the body must be; empty means application/json, and */* any,
-	// which Open looks at.
+	// ContentType is the required type of the body. Empty means application/json; */* means any
+	// type, and Open checks it.
 	ContentType string
-	// Mixed says that a request may also ask for what is not a turn: so it is not refused
-	// before its body is read for want of a place, and neither while the gateway drains.
+	// Mixed means that a request need not ask for a turn. So neither a missing slot nor a drain
+	// refuses it before its body is read.
 	Mixed bool
-	// NoBody says that the request is complete without a body. One that comes all the
-	// same may be of any type and as long as MaxBody; Open does not see it.
+	// NoBody says that the request is complete without a body. A body that comes all the same may
+	// have any type and MaxBody bytes; Open does not see it.
 	NoBody bool
 	// Public says that everybody may ask, also where senders must show a credential.
 	Public bool
-	// Scopes are those of which a sender must have one; 0: those that let somebody run turns.
+	// Scopes has the scopes that suffice, each alone; 0 stands for those that allow turns.
 	Scopes chat.Scopes
 	// Use says how limits count a request.
 	Use Use
 	// LabelsUsers says that the user a request names is a label of the client's: one that the
 	// credential does not allow is ignored, and not refused.
 	LabelsUsers bool
-	// Retracts says that its encoders have words for a stream.Reset: that text which was sent does
-	// not count any more. Without them an answer that was begun is not begun again.
+	// Retracts means that its encoders can word a stream.Reset, the event that shortens the sent
+	// text. Without it an answer that was begun is not begun again.
 	Retracts bool
 	// Headers are request headers of its own, which allowed foreign pages may set too.
 	Headers []string
@@ -78,10 +76,10 @@ type Route struct {
 	// EventSource does: a repeated idempotency key gets 204, which stops them, and not a
 	// refusal.
 	Reconnects bool
-	// Repeats returns which repetition a request is that the client's library sends by itself,
-	// with a lost connection for instance; 0: a first try. One that has the path, body and
-	// sender of a turn of the last ten minutes, and no key, is refused, unless the reply said
-	// that it may come again (X-Should-Retry). nil: no library does that.
+	// Repeats returns which repetition a request is that the client's library sends by itself, with
+	// a lost connection for instance; 0: a first try. A repetition without a key is refused if it
+	// equals a turn of the last ten minutes, unless X-Should-Retry has allowed it. It is equal by
+	// path, body and sender. nil: libraries do not repeat by themselves.
 	Repeats func(r *http.Request) int
 	// Open reads a request. Its error is reported by Refuse: a *chat.ValidationError, a
 	// *fault.Error, or a bug. It is called when all else that can be decided about the request
@@ -96,33 +94,33 @@ type Route struct {
 	// User returns the user whom a body names, of a request that Open does not read because
 	// it resumes a turn. nil: the query names users, and no body does.
 	User func(body []byte) (string, error)
-	// Refuse words a refusal; nil means Problem. It also words what is decided before a
-	// request gets here, as for a method that the path does not take.
+	// Refuse words a refusal; nil means Problem. It also words refusals before a request gets here,
+	// as for a method that the path does not take.
 	Refuse func(Refusal) Reply
 }
 
-// Use is what a request is for, by which limits count it.
+// Use is the purpose of a request. Limits count the request by it.
 type Use uint8
 
 // Uses of a request.
 const (
 	Turn   Use = iota // it may start a turn
 	Read              // it reads what there is
-	Free              // it gives something back, or costs nothing: it is never refused by a limit
+	Free              // it gives something back or is free of cost: limits never refuse it
 	Either            // Turn, Read or Free, by what its body says: Open calls ChargeFor
 	Paid              // a Turn whose request was counted when its ticket was issued
 )
 
-// Exchange is one request and what answers it: a reply that is there already, a stream
-// about what is under way, or a turn.
+// Exchange is one request and its answer: a ready reply, a stream about a turn under way, or a new
+// turn.
 type Exchange struct {
 	// Reply answers at once. nil: Follow does, or Request is run as a turn.
 	Reply *Reply
-	// Follow reports what is not a turn of its own, as a stream, with heartbeats and deadlines
-	// like any other; Encoder is asked for heartbeats alone. It returns true if that was all
-	// there is to report. ctx ends with the client. nil: Request is run.
+	// Follow reports something else than a turn of its own, as a stream, with the usual heartbeats
+	// and deadlines; Encoder is asked for heartbeats alone. It returns true if that was all there
+	// is to report. ctx ends with the client. nil: Request is run.
 	Follow func(ctx context.Context, out Frames) bool
-	// Followed is the kept turn that Follow reports; empty: it is none.
+	// Followed is the stored turn that Follow reports, or empty.
 	Followed string
 
 	Request chat.Request
@@ -132,41 +130,39 @@ type Exchange struct {
 	Encoder stream.Encoder
 	// TaskID is the task that the input is for; empty: it begins one.
 	TaskID string
-	// MessageID is what the client calls its message, for the task's history; empty: it has
-	// no name for it.
+	// MessageID is the client's id of its message, for the task's history; empty without one.
 	MessageID string
 	Answering
-	// Accumulated is kept with the turn, for Route.Resume, and so are Facts: what an encoder
-	// must know of the request to make the same bytes of its log, as one JSON value of at most
-	// MaxFacts bytes; nil: nothing.
+	// Accumulated and Facts are stored with the turn, for Route.Resume. An encoder needs Facts to
+	// make the same bytes of its log: one JSON value of at most MaxFacts bytes, or nil.
 	Accumulated bool
 	Facts       []byte
 	// Mode says what becomes of the turn without its client.
 	Mode Mode
 	Form Form // of what Encoder writes
-	// Words says whether the document of Form Document has words for a fatal error of a type,
-	// so that it is sent all the same. nil: it has none.
+	// Words reports whether a Document can word a fatal error of a type, so that it is sent all the
+	// same. nil stands for false.
 	Words func(fault.Type) bool
 	// Refuse words a refusal of this request in place of Route.Refuse. nil: that.
 	Refuse func(Refusal) Reply
 	// Begun is called when the turn is admitted, with what ends it. May be nil.
 	Begun func(context.CancelCauseFunc)
-	// Output wraps the output behind which the client is. nil: nothing does.
+	// Output wraps the output to the client. nil leaves it as it is.
 	Output func(stream.Output) stream.Output
 	// Close is called once when a turn that was admitted is over, however it went: to
 	// its Done, or with a client that left. May be nil.
 	Close func()
 }
 
-// Answering is what a request that answers a question says of it.
+// Answering has the members of a request that answers a question.
 type Answering struct {
-	// Approval answers a question: Request then says who answers, and the turn that was
-	// paused continues. nil: Request asks for a turn.
+	// Approval answers a question: Request then names the person, and the paused turn continues.
+	// nil: Request asks for a turn.
 	Approval *chat.Answer
 	// Decides is the task whose question Approval answers; empty: it has a token.
 	Decides string
-	// RunsOn says that an answer (Approval) with which a run of a workflow continues is Detached:
-	// its request does not say that leaving cancels the run.
+	// RunsOn means that a workflow's run that continues with Approval is Detached: the request does
+	// not say that leaving cancels it.
 	RunsOn bool
 }
 
@@ -182,12 +178,12 @@ type Repetition struct {
 	// Attach says that a repeated Key is answered by the turn that it was used for, reported
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
-	// Again makes the encoder that Attach uses in place of Encoder, if the ids and times in it
-	// are those of the turn, and not of the request that asks again. nil: Encoder.
-	Again func(StoredTurn) stream.Encoder
+	// RepeatEncoder makes the encoder for Attach in place of Encoder, if its ids and times are
+	// those of the turn and not of the repeated request. nil: Encoder.
+	RepeatEncoder func(StoredTurn) stream.Encoder
 }
 
-// Form says how what an Encoder writes is sent.
+// Form is the way in which the output of an Encoder is sent.
 type Form int
 
 const (
@@ -225,8 +221,8 @@ type Frames interface {
 type StoredTurn struct {
 	TurnID, RequestID string
 	Accumulated       bool
-	// Dialect is the name of the protocol in which the turn was asked for, Began when, and Facts
-	// what its encoder wanted kept (Exchange.Facts).
+	// Dialect is the protocol of the turn's request, Began its time, and Facts the facts for its
+	// encoder (Exchange.Facts).
 	Dialect string
 	Began   time.Time
 	Facts   []byte

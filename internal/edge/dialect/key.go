@@ -7,14 +7,13 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// HeaderKey returns the idempotency key of a request, from its header. err is that of
-// reading the rest of the request, nil if there is none or it comes later: the error
-// returned lists the key's fault with it.
+// HeaderKey returns the idempotency key of a request, from its header. err is the error of reading
+// the other parts, or nil: the returned error adds the key's fault to it.
 func HeaderKey(r *http.Request, err error) (string, error) {
 	return Key(r.Header.Values("Idempotency-Key"), err)
 }
 
-// Key is HeaderKey for a key that comes elsewhere. given is what came.
+// Key is HeaderKey for a key in another place. given has the values there.
 func Key(given []string, err error) (string, error) {
 	switch {
 	case len(given) == 0:

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Refusal is what a Route words: why a request is refused.
+// Refusal is the reason why a request is refused, for a Route to word.
 type Refusal struct {
 	// Fault has the error type and the sentence for the caller. Its cause is for the log
 	// alone.
@@ -25,7 +25,7 @@ type Refusal struct {
 	RetryAfter time.Duration
 	// Policies names the limits that the request is beyond, if it is refused for that.
 	Policies []string
-	// Ended says that the turn began, and ended with Fault: its reply is no stream. Acted says
+	// Ended means that the turn began, and ended with Fault: its reply is not a stream. Acted says
 	// that it may have done something: a tool was started, then or earlier in its run.
 	Ended, Acted bool
 }
@@ -39,7 +39,7 @@ type problem struct {
 	Detail    string            `json:"detail"`
 	Errors    []chat.FieldError `json:"errors,omitempty"`
 	RequestID string            `json:"request_id"`
-	// Of a request that is beyond a limit.
+	// Members for a request beyond a limit.
 	RetryAfterMS int64    `json:"retry_after_ms,omitzero"`
 	Policies     []string `json:"violated-policies,omitempty"`
 }

@@ -27,8 +27,8 @@ func (h *Handling) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rules are what the protocols of others have in common: the section dialects of the
-// configuration file, and history. The zero value is the default.
+// Rules are the common settings of other protocols: the section dialects of the configuration file,
+// and history. The zero value is the default.
 type Rules struct {
 	Instructions Handling `key:"instructions"`
 	ClientTools  Handling `key:"client_tools"`
@@ -55,7 +55,7 @@ const DefaultBody = 1 << 20
 // MaxBody returns the bound of a body.
 func (r *Rules) MaxBody() int64 { return cmp.Or(r.Body, DefaultBody) }
 
-// Talk is what a client's messages and tools come to, for Rules.Compose.
+// Talk has the client's messages and tools, for Rules.Compose.
 type Talk struct {
 	Messages []chat.ClientMessage
 	// Counted is as in chat.Gatherer.
@@ -65,7 +65,7 @@ type Talk struct {
 	Optional bool
 	// Root is the JSON pointer of the messages.
 	Root string
-	// Instructions come in front of those in Messages; empty: there are none.
+	// Instructions come in front of those in Messages. They may be empty.
 	Instructions string
 	Tools        []chat.ClientTool
 	Choice       chat.ToolChoice
@@ -81,17 +81,17 @@ func hasContent(app *chat.Application) bool {
 	return app.Instructions != "" || app.MaxTokens > 0 || len(app.Stop) > 0 || len(app.Tools) > 0 || len(app.Continues) > 0 || len(app.Ignored) > 0
 }
 
-// Compose makes a turn of what a client says, in req, and adds what is wrong with it to e. A
-// request that answers a question (Exchange.Approval) has no use for it.
+// Compose makes a turn of the client's messages, in req, and adds their faults to e. A request that
+// answers a question (Exchange.Approval) does not need it.
 func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
 	app := &chat.Application{MaxTokens: t.MaxTokens, Stop: t.Stop}
-	tools := r.tools(&t, app, e)
+	tools := r.clientTools(&t, app, e)
 	g := chat.Gatherer{Root: t.Root, Counted: t.Counted, MaxInput: r.MessageChars}
 	if t.Instructions != "" {
 		t.Messages = append([]chat.ClientMessage{{Speaker: chat.SpeakerApplication, Text: t.Instructions, At: t.Root}}, t.Messages...)
 	}
 	c := g.Gather(t.Messages, e)
-	r.instruct(c.Instructions, t.Root, app, e)
+	r.addInstructions(c.Instructions, t.Root, app, e)
 	if len(e.Fields) > 0 {
 		return
 	}
@@ -108,8 +108,8 @@ func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
 	}
 }
 
-// instruct adds what the application instructs, as the operator has it.
-func (r *Rules) instruct(text, at string, app *chat.Application, e *chat.ValidationError) {
+// addInstructions adds the application's instructions, as far as the operator allows.
+func (r *Rules) addInstructions(text, at string, app *chat.Application, e *chat.ValidationError) {
 	switch {
 	case text == "":
 	case r.Instructions == Refuse:
@@ -121,8 +121,8 @@ func (r *Rules) instruct(text, at string, app *chat.Application, e *chat.Validat
 	}
 }
 
-// tools returns the client's tools that count.
-func (r *Rules) tools(t *Talk, app *chat.Application, e *chat.ValidationError) []chat.ClientTool {
+// clientTools returns the client's tools that count.
+func (r *Rules) clientTools(t *Talk, app *chat.Application, e *chat.ValidationError) []chat.ClientTool {
 	switch {
 	case len(t.Tools) == 0:
 	case r.ClientTools == Refuse:
@@ -148,8 +148,8 @@ func ConversationID(own, at string, e *chat.ValidationError) string {
 // nothing.
 const IgnoredHeader = "X-Sluice-Ignored"
 
-// AddIgnored adds names to the header of a reply. Names that are no token are left out: a
-// client may have made them up.
+// AddIgnored adds names to the header of a reply. Names that are not tokens are left out: a client
+// may have made them up.
 func AddIgnored(h http.Header, names []string) {
 	var all []string
 	if given := h.Get(IgnoredHeader); given != "" {

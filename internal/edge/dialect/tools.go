@@ -32,8 +32,8 @@ type Tools struct {
 // All returns those that were added.
 func (t *Tools) All() []chat.ClientTool { return t.list }
 
-// Add adds a tool, or what is wrong with it to e. at is the JSON pointer of the tool, and
-// nameAt and schemaAt those of its parts. A schema that is nil is that of no arguments.
+// Add adds a tool, or its faults to e. at is the JSON pointer of the tool, and nameAt and schemaAt
+// those of its parts. A schema that is nil is that of no arguments.
 func (t *Tools) Add(name, description string, schema jsontext.Value, at, nameAt, schemaAt string, e *chat.ValidationError) {
 	fault := func(at, code, message string) { e.Add(at, &chat.FieldError{Code: code, Message: message}) }
 	if len(t.list) == maxTools {

@@ -27,15 +27,15 @@ const (
 	maxFormatBody = 512 << 10
 )
 
-// Channels is what the endpoints go by. It may be used and set at the same time: a request
-// keeps the channels that it began with.
-type Channels struct{ now atomic.Pointer[known] }
+// Channels has the configuration of the endpoints. It may be used and set at the same time: a
+// request keeps the channels that it began with.
+type Channels struct{ now atomic.Pointer[snapshot] }
 
-// known is one state of what is configured. It does not change.
-type known struct {
+// snapshot is one state of the configuration. It does not change.
+type snapshot struct {
 	names      []string // in the order of the list
 	formatters map[string]*channel.Formatter
-	style      *style.Guide // what stands around texts; nil: nothing
+	style      *style.Guide // texts around an answer; may be nil
 	checks     Checks
 }
 
@@ -43,11 +43,11 @@ type known struct {
 type Checks struct {
 	Mode     string   `json:"mode"`
 	Drafts   string   `json:"drafts"`
-	Channels []string `json:"channels"` // for which the mode holds; New and Set make all of none
+	Channels []string `json:"channels"` // the mode holds for these; New and Set make all of none
 }
 
-// New returns the built-in channels and own ones, which may replace built-in ones. guide
-// says what stands around texts; nil: nothing does.
+// New returns the built-in channels and own ones. An own one may replace a built-in one. guide has
+// the texts around an answer, and may be nil.
 func New(own []channel.Spec, guide *style.Guide, checks Checks) *Channels {
 	c := new(Channels)
 	c.Set(own, guide, checks)
@@ -57,7 +57,7 @@ func New(own []channel.Spec, guide *style.Guide, checks Checks) *Channels {
 // Set replaces all that New was given, as when the configuration file was read again.
 func (c *Channels) Set(own []channel.Spec, guide *style.Guide, checks Checks) {
 	specs := channel.ByName(own)
-	k := &known{names: channel.Names(specs), formatters: map[string]*channel.Formatter{}, style: guide, checks: checks}
+	k := &snapshot{names: channel.Names(specs), formatters: map[string]*channel.Formatter{}, style: guide, checks: checks}
 	if len(checks.Channels) == 0 {
 		k.checks.Channels = k.names
 	}
@@ -70,11 +70,11 @@ func (c *Channels) Set(own []channel.Spec, guide *style.Guide, checks Checks) {
 // Routes implements dialect.Dialect. Formatting runs no turn, but is admitted like one: a
 // text of 64 KiB costs as much as a short turn.
 func (c *Channels) Routes() []dialect.Route {
-	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Use: dialect.Read, Open: c.format}}
+	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Use: dialect.Read, Open: c.formatText}}
 }
 
-// format answers POST /channels/{channel}/format.
-func (c *Channels) format(r *http.Request, body []byte) (*dialect.Exchange, error) {
+// formatText answers POST /channels/{channel}/format.
+func (c *Channels) formatText(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	k := c.now.Load()
 	f, ok := k.formatters[r.PathValue("channel")]
 	if !ok {
@@ -93,7 +93,7 @@ func (c *Channels) format(r *http.Request, body []byte) (*dialect.Exchange, erro
 	if err != nil {
 		return nil, fault.Cause(r.Context())
 	}
-	if f.Spec().Form == channel.Email && accepts(r, "message/rfc822") {
+	if f.Spec().Form == channel.Email && acceptsType(r, "message/rfc822") {
 		message, err := formatted.MIME(in.At)
 		return &dialect.Exchange{Reply: &dialect.Reply{ContentType: "message/rfc822", Body: message}}, err
 	}
@@ -101,8 +101,8 @@ func (c *Channels) format(r *http.Request, body []byte) (*dialect.Exchange, erro
 	return &dialect.Exchange{Reply: dialect.JSON(text)}, err
 }
 
-// accepts says whether the client names a type among those that it accepts.
-func accepts(r *http.Request, want string) bool {
+// acceptsType says whether the client names a type among those that it accepts.
+func acceptsType(r *http.Request, want string) bool {
 	for _, line := range r.Header.Values("Accept") {
 		for item := range strings.SplitSeq(line, ",") {
 			kind, parameters, err := mime.ParseMediaType(item)
@@ -114,75 +114,76 @@ func accepts(r *http.Request, want string) bool {
 	return false
 }
 
-// isZero says whether a weight is 0, by which a type is refused (RFC 9110, section 12.4.2).
+// isZero reports whether a weight is 0, so that the client refuses the type (RFC 9110, section
+// 12.4.2).
 func isZero(weight string) bool {
 	return weight != "" && strings.Trim(weight, "0.") == ""
 }
 
-// readFormat reads the body, which may name the user; all faults come at once, and are those
-// that a turn's request has for the same.
+// readFormat reads the body and the user that it may name. The error has all faults, as for a
+// turn's request.
 func readFormat(body []byte) (in channel.Input, name string, err error) {
 	v := new(fields)
 	var ok bool
 	if v.of, ok = chat.Members(body, []string{"text", "subject", "locale", "user_name"}, &v.faults); !ok {
 		return in, "", &v.faults
 	}
-	in.Text = v.text()
-	in.Subject = v.optional("subject", chat.CheckSubject)
-	in.Locale = v.optional("locale", chat.CheckLocale)
-	name = v.optional("user_name", chat.CheckUserName)
+	in.Text = v.readText()
+	in.Subject = v.readOptional("subject", chat.CheckSubject)
+	in.Locale = v.readOptional("locale", chat.CheckLocale)
+	name = v.readOptional("user_name", chat.CheckUserName)
 	if len(v.faults.Fields) > 0 {
 		return in, "", &v.faults
 	}
 	return in, name, nil
 }
 
-// fields are the members of a body, and what is wrong with them.
+// fields are the members of a body, and their faults.
 type fields struct {
 	of     map[string]jsontext.Value
 	faults chat.ValidationError
 }
 
-// fault reports a fault. A field has one at most, the first.
-func (v *fields) fault(at, code, message string) {
+// addFault reports a fault. A field has one at most, the first.
+func (v *fields) addFault(at, code, message string) {
 	v.faults.Add(at, &chat.FieldError{Code: code, Message: message})
 }
 
-// text returns the text that is to be worded. null counts as absent.
-func (v *fields) text() string {
+// readText returns the text that is to be worded. null counts as absent.
+func (v *fields) readText() string {
 	raw, given := v.of["text"]
 	if !given || raw.Kind() == 'n' {
-		v.fault("/text", chat.CodeRequired, "is required")
+		v.addFault("/text", chat.CodeRequired, "is required")
 		return ""
 	}
-	s := v.unquoted("text")
+	s := v.readString("text")
 	switch {
 	case strings.TrimSpace(s) == "":
-		v.fault("/text", chat.CodeBlank, "must hold more than white space")
+		v.addFault("/text", chat.CodeBlank, "must hold more than white space")
 	case utf8.RuneCountInString(s) > maxFormatText:
-		v.fault("/text", chat.CodeTooLong, "must have at most 65536 characters")
+		v.addFault("/text", chat.CodeTooLong, "must have at most 65536 characters")
 	}
 	return s
 }
 
-// optional returns a member that check has made clean; null counts as absent.
-func (v *fields) optional(name string, check func(string) (string, *chat.FieldError)) string {
+// readOptional returns a member that check has made clean; null counts as absent.
+func (v *fields) readOptional(name string, check func(string) (string, *chat.FieldError)) string {
 	raw, given := v.of[name]
 	if !given || raw.Kind() == 'n' {
 		return ""
 	}
-	s, wrong := check(v.unquoted(name))
+	s, wrong := check(v.readString(name))
 	v.faults.Add("/"+name, wrong)
 	return s
 }
 
-// unquoted returns a member that is a string.
-func (v *fields) unquoted(name string) string {
+// readString returns a member that is a string.
+func (v *fields) readString(name string) string {
 	if v.of[name].Kind() != '"' {
-		v.fault("/"+name, chat.CodeWrongType, "must be a string")
+		v.addFault("/"+name, chat.CodeWrongType, "must be a string")
 		return ""
 	}
-	b, _ := jsontext.AppendUnquote(nil, v.of[name]) // chat.Members takes no other
+	b, _ := jsontext.AppendUnquote(nil, v.of[name]) // chat.Members has checked it
 	return string(b)
 }
 
@@ -203,7 +204,7 @@ type listedChannel struct {
 	Greeting         bool             `json:"greeting"`
 }
 
-// List is the reply to GET /channels, which is encoded as JSON.
+// List returns the reply to GET /channels, a value to encode as JSON.
 func (c *Channels) List() any {
 	k := c.now.Load()
 	list := struct {
@@ -211,18 +212,18 @@ func (c *Channels) List() any {
 		Quality  Checks          `json:"quality"`
 	}{[]listedChannel{}, k.checks}
 	for _, name := range k.names {
-		list.Channels = append(list.Channels, listed(k.formatters[name].Spec()))
+		list.Channels = append(list.Channels, listChannel(k.formatters[name].Spec()))
 	}
 	return list
 }
 
-// InlineStyles are the style attributes of what is worded and shown as HTML. A page that
-// shows it must allow them.
+// InlineStyles are the style attributes of texts that are shown as HTML. A page that shows it must
+// allow them.
 func (c *Channels) InlineStyles() []string { return channel.InlineStyles() }
 
-// listed is what GET /channels says of a channel. Limits that it does not have
-// are null.
-func listed(s channel.Spec) listedChannel {
+// listChannel returns the entry of a channel in GET /channels. Limits that it does not have are
+// null.
+func listChannel(s channel.Spec) listedChannel {
 	l := listedChannel{
 		Name: s.Name, Extends: s.Form, SupportsMarkdown: s.Markdown, Features: slices.Clone(s.Features.Names()), SupportsEmojis: s.SupportsEmojis,
 		Emojis: s.Emojis, Split: s.Split, Indicator: string(s.Indicator), MaxParts: max(s.MaxParts, 1), Transliterate: s.Transliterate, Greeting: s.Greeting,

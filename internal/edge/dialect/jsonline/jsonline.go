@@ -20,13 +20,13 @@ import (
 // String appends s in quotes. Invalid UTF-8 becomes U+FFFD.
 func String(dst []byte, s string) []byte {
 	from := len(dst)
-	dst, _ = jsontext.AppendQuote(dst, s) // it reports invalid UTF-8, which it has replaced
+	dst, _ = jsontext.AppendQuote(dst, s) // its error is about invalid UTF-8, already replaced
 	return oneLine(dst, from)
 }
 
-// Name appends s in quotes, as String does, with the characters escaped that a
-// reader does not see (chat.Hidden). It is for names, which a model or a client made
-// up and people compare by eye; in a text, such characters may be meant.
+// Name appends s in quotes, as String does, with the characters escaped that a reader does not see
+// (chat.Hidden). It is for names that a model or a client made up, as people compare them by eye;
+// in a text, such characters may be meant.
 func Name(dst []byte, s string) []byte {
 	from := len(dst)
 	dst, _ = jsontext.AppendQuote(dst, s)
@@ -37,10 +37,9 @@ func Name(dst []byte, s string) []byte {
 	return dst
 }
 
-// Object appends a JSON object, as it is if that can be. Somebody else wrote it, and
-// may have broken it over several lines; what is not an object becomes an empty one, and what
-// is not UTF-8 becomes U+FFFD, as in strings. Of members of one name the first stays: readers
-// of JSON differ in which one they see, and some refuse all of it.
+// Object appends a JSON object, as it is if that can be. It joins several lines to one, writes an
+// empty object for any other value, and replaces invalid UTF-8 by U+FFFD. Among members of one name
+// the first stays: some readers of JSON take another one, and some refuse all.
 func Object(dst []byte, v jsontext.Value) []byte {
 	if v.Kind() != '{' {
 		return append(dst, "{}"...)
@@ -49,7 +48,7 @@ func Object(dst []byte, v jsontext.Value) []byte {
 		v = v.Clone()
 		err := v.Format(jsontext.AllowInvalidUTF8(true))
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			v, err = distinct(v)
+			v, err = dropDuplicates(v)
 		}
 		if err != nil {
 			return append(dst, "{}"...)
@@ -59,8 +58,8 @@ func Object(dst []byte, v jsontext.Value) []byte {
 	return oneLine(append(dst, v...), from)
 }
 
-// distinct returns v, one value with names that come twice, with the first of each.
-func distinct(v jsontext.Value) (jsontext.Value, error) {
+// dropDuplicates returns v, one value with names that come twice, with the first of each.
+func dropDuplicates(v jsontext.Value) (jsontext.Value, error) {
 	tolerant := []jsontext.Options{jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)}
 	if !v.IsValid(tolerant...) {
 		return nil, io.ErrUnexpectedEOF // or more than one
@@ -95,8 +94,8 @@ func Value(dst []byte, v any) ([]byte, error) {
 	return oneLine(append(dst, text...), from), nil
 }
 
-// oneLine escapes what clients take for a line end in dst[from:]. Most texts
-// have none, and cost one search for two bytes.
+// oneLine escapes what clients take for a line end in dst[from:]. Most texts are without them, and
+// cost only a search for two bytes.
 func oneLine(dst []byte, from int) []byte {
 	if bytes.IndexByte(dst[from:], 0xE2) < 0 && bytes.IndexByte(dst[from:], 0xC2) < 0 {
 		return dst

@@ -16,7 +16,7 @@ import (
 	"sluice/stream"
 )
 
-var call = stream.Call{ID: "c", Tool: "index", Server: "files", Arguments: jsontext.Value(`{"n":1}`)}
+var appendCall = stream.Call{ID: "c", Tool: "index", Server: "files", Arguments: jsontext.Value(`{"n":1}`)}
 
 const head = `,"call_id":"c","tool_name":"index","server":"files","arguments":{"n":1},"status":`
 
@@ -42,8 +42,8 @@ func TestMembers(t *testing.T) {
 		"start":           {&stream.Start{Model: "m"}, `,"model":"m","protocol":"sluice/1"`},
 		"thinking":        {&stream.Thinking{Content: "a\"\n"}, `,"content":"a\"\n"`},
 		"delta":           {&stream.Delta{Text: "a"}, `,"delta":"a"`},
-		"started":         {&stream.ToolStarted{Call: call}, head + `"in_progress"`},
-		"client's":        {&stream.ToolRequired{Call: call}, head + `"client_required"`},
+		"started":         {&stream.ToolStarted{Call: appendCall}, head + `"in_progress"`},
+		"client's":        {&stream.ToolRequired{Call: appendCall}, head + `"client_required"`},
 		"error":           {&stream.Error{Type: fault.Timeout, Message: "m", Recoverable: true, Fatal: true}, `,"error_type":"timeout","message":"m","recoverable":true,"fatal":true`},
 		"retry":           {&stream.Error{Type: fault.Timeout, RetryAfter: 1500 * time.Microsecond}, `,"error_type":"timeout","message":"","recoverable":false,"fatal":false,"retry_after_ms":2`},
 		"who says it":     {&stream.Thinking{Content: "a", Attribution: stream.Attribution{AgentID: "x", NodeID: "n", SessionID: "s"}}, `,"agent_id":"x","node_id":"n","session_id":"s","content":"a"`},
@@ -77,7 +77,7 @@ func TestProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tt.ev.Call = call
+			tt.ev.Call = appendCall
 			if diff := cmp.Diff(head+`"progress"`+tt.want, members(t, new(native.Data), &tt.ev)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -89,7 +89,7 @@ func TestProgress(t *testing.T) {
 // or they were skipped, and whether the pieces come with the text so far or not.
 func TestDone(t *testing.T) {
 	t.Parallel()
-	events := []stream.Event{&stream.Start{}, &stream.Delta{Text: "a\""}, &stream.ToolStarted{Call: call}, &stream.ToolCompleted{Call: call}, &stream.Delta{Text: "\u2028b"}}
+	events := []stream.Event{&stream.Start{}, &stream.Delta{Text: "a\""}, &stream.ToolStarted{Call: appendCall}, &stream.ToolCompleted{Call: appendCall}, &stream.Delta{Text: "\u2028b"}}
 	done := &stream.Done{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 1}}
 	const want = `,"final_output":"a\"\u2028b","tools_called":["index"],"success":true,"finish_reason":"stop","usage":{"input_tokens":1,`
 	for _, accumulate := range []bool{false, true} {
@@ -112,7 +112,7 @@ func TestDone(t *testing.T) {
 // A call of a client's tool is none of tools_called.
 func TestClientToolsAreNotCalled(t *testing.T) {
 	t.Parallel()
-	got := members(t, new(native.Data), &stream.Start{}, &stream.ToolRequired{Call: call}, &stream.Done{Reason: stream.ClientTools})
+	got := members(t, new(native.Data), &stream.Start{}, &stream.ToolRequired{Call: appendCall}, &stream.Done{Reason: stream.ClientTools})
 	if !strings.Contains(got, `"tools_called":[],"success":true,"finish_reason":"client_tools"`) {
 		t.Errorf("done is %s", got)
 	}
@@ -127,12 +127,12 @@ func TestEndsOfCalls(t *testing.T) {
 		ev   stream.Event
 		want string
 	}{
-		"completed":      {&stream.ToolCompleted{Call: call, Duration: elapsed, Result: "a\n"}, `"completed","duration_ms":2,"result":"a\n"`},
-		"cut before":     {&stream.ToolCompleted{Call: call, Result: "a", Truncated: true}, `"completed","duration_ms":0,"result":"a","truncated":true`},
-		"of the cache":   {&stream.ToolCompleted{Call: call, Result: "", Cached: true}, `"completed","duration_ms":0,"result":"","cached":true`},
-		"failed":         {&stream.ToolFailed{Call: call, Duration: elapsed, Message: "no"}, `"failed","duration_ms":2,"error":"no"`},
-		"failed, typed":  {&stream.ToolFailed{Call: call, Message: "no", ErrorType: fault.Timeout}, `"failed","duration_ms":0,"error":"no","error_type":"timeout"`},
-		"unknown":        {&stream.ToolUnknown{Call: call, Duration: 400 * time.Microsecond, Message: "no"}, `"unknown","duration_ms":0,"error":"no"`},
+		"completed":      {&stream.ToolCompleted{Call: appendCall, Duration: elapsed, Result: "a\n"}, `"completed","duration_ms":2,"result":"a\n"`},
+		"cut before":     {&stream.ToolCompleted{Call: appendCall, Result: "a", Truncated: true}, `"completed","duration_ms":0,"result":"a","truncated":true`},
+		"of the cache":   {&stream.ToolCompleted{Call: appendCall, Result: "", Cached: true}, `"completed","duration_ms":0,"result":"","cached":true`},
+		"failed":         {&stream.ToolFailed{Call: appendCall, Duration: elapsed, Message: "no"}, `"failed","duration_ms":2,"error":"no"`},
+		"failed, typed":  {&stream.ToolFailed{Call: appendCall, Message: "no", ErrorType: fault.Timeout}, `"failed","duration_ms":0,"error":"no","error_type":"timeout"`},
+		"unknown":        {&stream.ToolUnknown{Call: appendCall, Duration: 400 * time.Microsecond, Message: "no"}, `"unknown","duration_ms":0,"error":"no"`},
 		"with a service": {&stream.Error{Type: fault.Timeout, Service: "files"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestEndsOfCalls(t *testing.T) {
 			}
 		})
 	}
-	got := members(t, new(native.Data), &stream.ToolCompleted{Call: call, Result: long})
+	got := members(t, new(native.Data), &stream.ToolCompleted{Call: appendCall, Result: long})
 	if shown := strings.Count(got, "é"); shown == 0 || shown >= 20_000 || !strings.HasSuffix(got, `é","truncated":true`) {
 		t.Errorf("%d characters of a long result are shown: …%s", shown, got[len(got)-30:])
 	}

@@ -84,7 +84,7 @@ func (s *Server) openResponse(r *http.Request, body []byte) (*dialect.Exchange, 
 		}
 	}
 	// A repeated key gets the first turn, encoded with the facts of this equal request.
-	x.Attach, x.Again = true, func(k dialect.StoredTurn) stream.Encoder { return newResponder(k.RequestID, k.Began, q.facts, form) }
+	x.Attach, x.RepeatEncoder = true, func(k dialect.StoredTurn) stream.Encoder { return newResponder(k.RequestID, k.Began, q.facts, form) }
 	turn := chat.TurnOf(r.Context())
 	x.Encoder = newResponder(turn.RequestID, turn.Began, q.facts, form)
 	if q.record != nil {

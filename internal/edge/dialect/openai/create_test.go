@@ -429,7 +429,7 @@ func FuzzCreate(f *testing.F) {
 		}
 		at := dialect.StoredTurn{TurnID: keptTurn, RequestID: "req_1", Began: began}
 		if x.Form == dialect.Streamed {
-			frames := encodeAll(x.Again(at), &stream.Start{TurnID: keptTurn}, &stream.Delta{Text: "a"}, &stream.Done{Reason: stream.Stop})
+			frames := encodeAll(x.RepeatEncoder(at), &stream.Start{TurnID: keptTurn}, &stream.Delta{Text: "a"}, &stream.Done{Reason: stream.Stop})
 			if err := new(listener).read(frames); err != nil {
 				t.Fatalf("%v\n%s", err, frames)
 			}

@@ -208,7 +208,7 @@ func (s *Server) openCompletion(r *http.Request, body []byte) (*dialect.Exchange
 	turn := chat.TurnOf(r.Context())
 	x.Encoder = newEncoder(turn.RequestID, turn.Began, q.model, q.usage)
 	if !q.stream {
-		x.Form, x.Words, x.Attach, x.Again = dialect.Document, hasWords, true, repeatEncoder
+		x.Form, x.Words, x.Attach, x.RepeatEncoder = dialect.Document, hasWords, true, repeatEncoder
 		x.Encoder = newCollector(turn.RequestID, turn.Began, q.model)
 	}
 	return x, nil

@@ -11,8 +11,8 @@ import (
 	"sluice/stream/sse"
 )
 
-// encoder turns events into frames. It holds what the frames of a turn share, so
-// that the cost of a frame is that of its own bytes.
+// encoder turns events into frames. It holds the parts that all frames of a turn share, so that a
+// frame costs only its own bytes.
 type encoder struct {
 	native.Data
 	idPrefix   []byte // "id: req_…:"
@@ -20,9 +20,9 @@ type encoder struct {
 	retry      time.Duration
 }
 
-// NewEncoder returns the encoder of a turn. requestID is of characters that need no
-// escaping: [A-Za-z0-9._-]. With accumulated each response_delta repeats the text so
-// far. retry is the EventSource retry time; 0 means sse.NoRetry.
+// NewEncoder returns the encoder of a turn. requestID must consist of characters that are never
+// escaped: [A-Za-z0-9._-]. With accumulated each response_delta repeats the text so far. retry is
+// the EventSource retry time; 0 means sse.NoRetry.
 func NewEncoder(requestID string, accumulated bool, retry time.Duration) stream.Encoder {
 	if retry == 0 {
 		retry = sse.NoRetry
@@ -53,18 +53,18 @@ func (e *encoder) Heartbeat() []byte { return sse.Ping() }
 
 // Encode appends the one frame of ev.
 //
-// An event that is neither a core event nor an extension has no frame.
+// It appends nothing for an event that is neither a core event nor an extension.
 func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	before := len(dst)
-	dst, ok := e.Append(e.open(dst, s.N, stream.Name(ev)), ev)
+	dst, ok := e.Append(e.openFrame(dst, s.N, stream.Name(ev)), ev)
 	if !ok {
 		return dst[:before]
 	}
 	return append(dst, "}\n\n"...)
 }
 
-// open begins a frame up to the first member after request_id.
-func (e *encoder) open(dst []byte, n int, event string) []byte {
+// openFrame begins a frame up to the first member after request_id.
+func (e *encoder) openFrame(dst []byte, n int, event string) []byte {
 	if n == 1 {
 		dst = append(dst, "retry: "...)
 		dst = strconv.AppendInt(dst, e.retry.Milliseconds(), 10)

@@ -48,40 +48,40 @@ type Dialect struct {
 // Routes implements dialect.Dialect.
 func (d Dialect) Routes() []dialect.Route {
 	routes := []dialect.Route{
-		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post, Resume: resume, User: dialect.NamedUser, Retracts: true},
-		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get, Resume: resume, Retracts: true},
+		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.openPost, Resume: resumeEncoder, User: dialect.NamedUser, Retracts: true},
+		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.openGet, Resume: resumeEncoder, Retracts: true},
 	}
 	if d.Stored {
-		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: decisionPath, Open: d.decide, Resume: resume, User: dialect.NamedUser, Retracts: true,
+		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: decisionPath, Open: d.openDecision, Resume: resumeEncoder, User: dialect.NamedUser, Retracts: true,
 			Scopes: chat.ScopeChat | chat.ScopeReadOnly | chat.ScopeApprove})
 	}
 	return routes
 }
 
-// post reads the request of a POST from its body.
-func (d *Dialect) post(r *http.Request, body []byte) (*dialect.Exchange, error) {
+// openPost reads the request of a POST from its body.
+func (d *Dialect) openPost(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	asked, err := d.History.DecodeRequest(body)
 	if len(body) > dialect.MaxBody && !asked.NamesHistory {
 		return nil, &fault.Error{Type: fault.PayloadTooLarge,
 			Message: "The request's body may have at most 128 KiB, or 1 MiB with a history"}
 	}
 	key, err := dialect.HeaderKey(r, err)
-	return d.exchange(r, asked, key, err)
+	return d.newExchange(r, asked, key, err)
 }
 
-// get reads the request of a GET from its query, as an EventSource sends it.
-func (d *Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
+// openGet reads the request of a GET from its query, as an EventSource sends it.
+func (d *Dialect) openGet(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	asked, err := chat.QueryRequest(r.URL.RawQuery)
 	asked.Tools = d.GetTools
 	d.History.Bring(&asked.Request, nil, false)
 	query, _ := url.ParseQuery(r.URL.RawQuery)
 	key, err := dialect.Key(query["idempotency_key"], err)
-	return d.exchange(r, asked, key, err)
+	return d.newExchange(r, asked, key, err)
 }
 
-// exchange makes a turn of what was asked, or returns the fault. Fields that
-// only a kept turn has are refused where none is kept.
-func (d *Dialect) exchange(r *http.Request, asked *chat.ParsedRequest, key string, err error) (*dialect.Exchange, error) {
+// newExchange makes a turn of a parsed request, or returns its fault. Fields that only a kept turn
+// has are refused where none is kept.
+func (d *Dialect) newExchange(r *http.Request, asked *chat.ParsedRequest, key string, err error) (*dialect.Exchange, error) {
 	if err == nil && !d.Stored {
 		err = notStored(asked)
 	}
@@ -103,8 +103,9 @@ func (d *Dialect) exchange(r *http.Request, asked *chat.ParsedRequest, key strin
 	}, nil
 }
 
-// decide reads an answer to the question of a task. Who wants no stream says so.
-func (d *Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error) {
+// openDecision reads an answer to the question of a task. The client may ask for a document in
+// place of the stream.
+func (d *Dialect) openDecision(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	answer, err := chat.ReadAnswer(body)
 	key, err := dialect.HeaderKey(r, err)
 	if err != nil {
@@ -127,14 +128,14 @@ func (d *Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error
 	}, nil
 }
 
-// wantsDocument says whether a client asks for JSON and takes no stream.
+// wantsDocument reports whether a client accepts JSON, but not a stream.
 func wantsDocument(r *http.Request) bool {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/event-stream")
 }
 
-// resume returns the encoder of a turn that is kept.
-func resume(k dialect.StoredTurn) stream.Encoder {
+// resumeEncoder returns the encoder of a turn that is kept.
+func resumeEncoder(k dialect.StoredTurn) stream.Encoder {
 	return newStoredEncoder(k.TurnID, k.RequestID, k.Accumulated)
 }
 
@@ -154,7 +155,7 @@ func notStored(asked *chat.ParsedRequest) error {
 	return e
 }
 
-// needsStore is the fault of a field that means nothing without a store.
+// needsStore is the fault of a field that has an effect only with a store.
 func needsStore() *chat.FieldError {
 	return &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a store, and this gateway has none (SLUICE_STORE)"}
 }

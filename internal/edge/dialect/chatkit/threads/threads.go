@@ -24,11 +24,11 @@ const (
 	lives    = 24 * time.Hour
 	maxItems = 500     // of a thread; the oldest go first
 	maxBytes = 4 << 20 // of a thread's items
-	// tries is how often a thread is changed that somebody else changes meanwhile.
+	// tries bounds the attempts to change a thread that somebody else changes meanwhile.
 	tries = 5
 )
 
-// Engine is what the threads need of a store; see package store for what the methods mean.
+// Engine has the parts of a store that the threads need; package store describes the methods.
 type Engine interface {
 	store.Values
 	store.Lists
@@ -58,51 +58,50 @@ type item struct {
 // Create adds a thread.
 func (s *Store) Create(ctx context.Context, owner string, t chatkit.Thread) error {
 	kept := thread{owner, t.Title, t.CreatedAt}
-	if _, err := s.engine.PutValue(ctx, store.ThreadKey(t.ID), store.Value{Data: encoded(kept)}, lives); err != nil {
-		return wrap(t.ID, err)
+	if _, err := s.engine.PutValue(ctx, store.ThreadKey(t.ID), store.Value{Data: encodeJSON(kept)}, lives); err != nil {
+		return wrapError(t.ID, err)
 	}
-	return wrap(t.ID, s.list(ctx, t.ID, kept))
+	return wrapError(t.ID, s.listThread(ctx, t.ID, kept))
 }
 
-// list puts a thread among those of its owner, or keeps it there for longer.
-func (s *Store) list(ctx context.Context, id string, t thread) error {
+// listThread puts a thread among those of its owner, or keeps it there for longer.
+func (s *Store) listThread(ctx context.Context, id string, t thread) error {
 	return s.engine.PutIndex(ctx, store.ThreadsKey("", t.Owner), store.Member{ID: id, Score: t.Created.UnixMilli()}, lives)
 }
 
 // Thread returns a thread.
 func (s *Store) Thread(ctx context.Context, owner, threadID string) (chatkit.Thread, error) {
-	t, _, err := s.find(ctx, owner, threadID)
+	t, _, err := s.findThread(ctx, owner, threadID)
 	if err != nil {
 		return chatkit.Thread{}, err
 	}
-	return t.named(threadID), nil
+	return t.toThread(threadID), nil
 }
 
-// named is the thread as ChatKit knows it. Its id is the key, and so not stored
-// twice.
-func (t thread) named(id string) chatkit.Thread {
+// toThread returns the thread as ChatKit knows it. Its id is the key, and so not stored twice.
+func (t thread) toThread(id string) chatkit.Thread {
 	return chatkit.Thread{ID: id, Title: t.Title, CreatedAt: t.Created}
 }
 
-// find returns a thread of an owner, and the version of its value. What cannot be read is
-// not there: somebody else wrote it.
-func (s *Store) find(ctx context.Context, owner, threadID string) (t thread, version int64, err error) {
+// findThread returns a thread of an owner, and the version of its value. An unreadable thread
+// counts as missing: somebody else wrote it.
+func (s *Store) findThread(ctx context.Context, owner, threadID string) (t thread, version int64, err error) {
 	v, err := s.engine.Value(ctx, store.ThreadKey(threadID))
 	if err != nil {
-		return thread{}, 0, wrap(threadID, err)
+		return thread{}, 0, wrapError(threadID, err)
 	}
 	if json.Unmarshal(v.Data, &t) != nil || t.Owner != owner {
-		return thread{}, 0, wrap(threadID, store.ErrNotFound)
+		return thread{}, 0, wrapError(threadID, store.ErrNotFound)
 	}
 	return t, v.Version, nil
 }
 
-// Threads lists an owner's threads. What the index has and the store not any more is passed
-// over, and goes out of the index.
+// Threads lists an owner's threads. It skips threads that the store has lost, and removes them from
+// the index.
 func (s *Store) Threads(ctx context.Context, owner string, q chatkit.Query) (list []chatkit.Thread, more bool, err error) {
 	r := store.Range{Min: -1 << 53, Max: 1 << 53, Descending: q.Descending}
 	if q.After != "" {
-		last, _, err := s.find(ctx, owner, q.After)
+		last, _, err := s.findThread(ctx, owner, q.After)
 		if errors.Is(err, chatkit.ErrNotFound) {
 			return nil, false, nil
 		}
@@ -115,15 +114,15 @@ func (s *Store) Threads(ctx context.Context, owner string, q chatkit.Query) (lis
 		r.Limit = q.Limit + 1 - len(list)
 		members, err := s.engine.Index(ctx, store.ThreadsKey("", owner), r)
 		if err != nil {
-			return nil, false, wrap("list", err)
+			return nil, false, wrapError("list", err)
 		}
 		for _, m := range members {
-			t, _, err := s.find(ctx, owner, m.ID)
+			t, _, err := s.findThread(ctx, owner, m.ID)
 			switch {
 			case err == nil && len(list) == q.Limit:
 				return list, true, nil
 			case err == nil:
-				list = append(list, t.named(m.ID))
+				list = append(list, t.toThread(m.ID))
 			case !errors.Is(err, chatkit.ErrNotFound):
 				return nil, false, err
 			default:
@@ -140,62 +139,62 @@ func (s *Store) Threads(ctx context.Context, owner string, q chatkit.Query) (lis
 // Rename gives a thread another title.
 func (s *Store) Rename(ctx context.Context, owner, threadID, title string) (chatkit.Thread, error) {
 	for range tries {
-		t, version, err := s.find(ctx, owner, threadID)
+		t, version, err := s.findThread(ctx, owner, threadID)
 		if err != nil {
 			return chatkit.Thread{}, err
 		}
 		t.Title = title
-		_, err = s.engine.PutValue(ctx, store.ThreadKey(threadID), store.Value{Data: encoded(t), Version: version}, lives)
+		_, err = s.engine.PutValue(ctx, store.ThreadKey(threadID), store.Value{Data: encodeJSON(t), Version: version}, lives)
 		if err == nil {
-			err = s.keep(ctx, threadID, t)
+			err = s.extendLife(ctx, threadID, t)
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			return t.named(threadID), wrap(threadID, err)
+			return t.toThread(threadID), wrapError(threadID, err)
 		}
 	}
-	return chatkit.Thread{}, wrap(threadID, store.ErrConflict)
+	return chatkit.Thread{}, wrapError(threadID, store.ErrConflict)
 }
 
-// Delete removes a thread. What of it is left if that fails half-way nobody finds, and it
-// expires.
+// Delete removes a thread. If that fails half-way, the remaining parts cannot be found, and they
+// expire.
 func (s *Store) Delete(ctx context.Context, owner, threadID string) error {
-	if _, _, err := s.find(ctx, owner, threadID); err != nil {
+	if _, _, err := s.findThread(ctx, owner, threadID); err != nil {
 		return err
 	}
-	return wrap(threadID, errors.Join(
+	return wrapError(threadID, errors.Join(
 		s.engine.DeleteValue(ctx, store.ThreadKey(threadID)),
 		s.engine.DeleteList(ctx, store.ThreadItemsKey(threadID)),
 		s.engine.RemoveIndex(ctx, store.ThreadsKey("", owner), threadID)))
 }
 
-// Append adds an item to a thread. One that is deleted meanwhile stays so.
+// Append adds an item to a thread. A thread that is deleted meanwhile stays deleted.
 func (s *Store) Append(ctx context.Context, owner, threadID string, i chatkit.Item) error {
-	t, _, err := s.find(ctx, owner, threadID)
+	t, _, err := s.findThread(ctx, owner, threadID)
 	if err != nil {
 		return err
 	}
 	bounds := store.Bounds{Items: maxItems, Bytes: maxBytes}
-	if err := s.engine.PushList(ctx, store.ThreadItemsKey(threadID), encoded(item(i)), bounds, lives); err != nil {
-		return wrap(threadID, err)
+	if err := s.engine.PushList(ctx, store.ThreadItemsKey(threadID), encodeJSON(item(i)), bounds, lives); err != nil {
+		return wrapError(threadID, err)
 	}
-	err = s.keep(ctx, threadID, t)
+	err = s.extendLife(ctx, threadID, t)
 	if errors.Is(err, store.ErrNotFound) {
 		err = errors.Join(err, s.engine.DeleteList(ctx, store.ThreadItemsKey(threadID)))
 	}
-	return wrap(threadID, err)
+	return wrapError(threadID, err)
 }
 
-// keep begins a thread's time again.
-func (s *Store) keep(ctx context.Context, threadID string, t thread) error {
+// extendLife restarts a thread's time to live.
+func (s *Store) extendLife(ctx context.Context, threadID string, t thread) error {
 	if err := s.engine.KeepValue(ctx, store.ThreadKey(threadID), lives); err != nil {
 		return err
 	}
-	return s.list(ctx, threadID, t)
+	return s.listThread(ctx, threadID, t)
 }
 
 // Item returns one item.
 func (s *Store) Item(ctx context.Context, owner, threadID, itemID string) (chatkit.Item, error) {
-	all, err := s.items(ctx, owner, threadID)
+	all, err := s.readItems(ctx, owner, threadID)
 	if err != nil {
 		return chatkit.Item{}, err
 	}
@@ -208,7 +207,7 @@ func (s *Store) Item(ctx context.Context, owner, threadID, itemID string) (chatk
 
 // Items lists the items of a thread.
 func (s *Store) Items(ctx context.Context, owner, threadID string, q chatkit.Query) ([]chatkit.Item, bool, error) {
-	all, err := s.items(ctx, owner, threadID)
+	all, err := s.readItems(ctx, owner, threadID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -231,7 +230,7 @@ func (s *Store) Items(ctx context.Context, owner, threadID string, q chatkit.Que
 
 // RemoveAfter removes the items behind one.
 func (s *Store) RemoveAfter(ctx context.Context, owner, threadID, itemID string) error {
-	all, err := s.items(ctx, owner, threadID)
+	all, err := s.readItems(ctx, owner, threadID)
 	if err != nil {
 		return err
 	}
@@ -239,18 +238,18 @@ func (s *Store) RemoveAfter(ctx context.Context, owner, threadID, itemID string)
 	if err != nil {
 		return err
 	}
-	return wrap(threadID, s.engine.CutList(ctx, store.ThreadItemsKey(threadID), at+1))
+	return wrapError(threadID, s.engine.CutList(ctx, store.ThreadItemsKey(threadID), at+1))
 }
 
-// items returns all items of a thread. One that cannot be read has no id, so that the
-// others keep their places.
-func (s *Store) items(ctx context.Context, owner, threadID string) ([]chatkit.Item, error) {
-	if _, _, err := s.find(ctx, owner, threadID); err != nil {
+// readItems returns all items of a thread. An unreadable item has an empty id, so that the others
+// keep their places.
+func (s *Store) readItems(ctx context.Context, owner, threadID string) ([]chatkit.Item, error) {
+	if _, _, err := s.findThread(ctx, owner, threadID); err != nil {
 		return nil, err
 	}
 	raw, err := s.engine.List(ctx, store.ThreadItemsKey(threadID), 0, 0)
 	if err != nil {
-		return nil, wrap(threadID, err)
+		return nil, wrapError(threadID, err)
 	}
 	all := make([]chatkit.Item, len(raw))
 	for i, data := range raw {
@@ -271,18 +270,17 @@ func indexOf(all []chatkit.Item, threadID, itemID string) (int, error) {
 	return at, nil
 }
 
-// encoded returns the JSON of what is kept. What is not UTF-8 in it becomes U+FFFD, as in
-// the frames.
-func encoded(v any) []byte {
+// encodeJSON returns the stored form of a value. Invalid UTF-8 becomes U+FFFD, as in the frames.
+func encodeJSON(v any) []byte {
 	text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
-	if err != nil { // a body that is not JSON, which no encoder makes
+	if err != nil { // a body that is not JSON; encoders never make one
 		return []byte("{}")
 	}
 	return text
 }
 
-// wrap makes a store's error one of chatkit.Store.
-func wrap(threadID string, err error) error {
+// wrapError makes a store's error one of chatkit.Store.
+func wrapError(threadID string, err error) error {
 	switch {
 	case err == nil:
 		return nil
