@@ -21,9 +21,9 @@ type Operators struct {
 	// Authorize returns who sends a request, or why they may not do what needs one of the scopes; nil:
 	// everybody who reaches the address may do all of it, but for profiles, which loopback alone has.
 	Authorize func(r *http.Request, wanted chat.Scopes) (*access.Identity, error)
-	// Did is called after something was changed or profiled, with who did it, which is nil where nobody
+	// OnAction is called after something was changed or profiled, with who did it, which is nil where nobody
 	// is asked, with its name, and what with. nil: nobody asks.
-	Did func(r *http.Request, who *access.Identity, action, target string)
+	OnAction func(r *http.Request, who *access.Identity, action, target string)
 }
 
 // admin is the address for operators.
@@ -40,37 +40,37 @@ type admin struct {
 func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = a.front.identifyRequest(w, r)
 	tw := a.front.trackReply(w, r)
-	defer a.front.refuser.caught(tw)
+	defer a.front.refuser.answerPanic(tw)
 	a.front.sealReply(tw, r)
 	if !a.front.refusedHost(tw, r) {
-		if err := a.serve(tw, r); err != nil {
+		if err := a.serveRequest(tw, r); err != nil {
 			a.front.refuser.refuseRequest(tw, r, err)
 		}
 	}
 	tw.linger()
 }
 
-// serve answers a request of an operator.
-func (a *admin) serve(w *trackedWriter, r *http.Request) error {
-	if err := a.page(r); err != nil {
+// serveRequest answers a request of an operator.
+func (a *admin) serveRequest(w *trackedWriter, r *http.Request) error {
+	if err := a.refusePages(r); err != nil {
 		return err
 	}
 	switch id, isAgent := strings.CutPrefix(r.URL.Path, "/agents/"); {
 	case isAgent && !strings.Contains(id, "/"):
 		return a.serveAgent(w, r, id)
 	case r.URL.Path == "/metrics":
-		return a.read(w, r, func() error { a.metrics.ServeHTTP(w, r); return nil })
+		return a.serveRead(w, r, func() error { a.metrics.ServeHTTP(w, r); return nil })
 	case r.URL.Path == "/readyz":
-		return a.read(w, r, func() error { return a.health.ready(w, true) })
-	case strings.HasPrefix(r.URL.Path, "/debug/pprof/") && a.profiles():
-		return a.profile(w, r)
+		return a.serveRead(w, r, func() error { return a.health.replyReadiness(w, true) })
+	case strings.HasPrefix(r.URL.Path, "/debug/pprof/") && a.servesProfiles():
+		return a.serveProfile(w, r)
 	}
 	return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
 }
 
-// page refuses what pages send. A name that resolves to loopback (DNS rebinding) would make the
+// refusePages refuses what pages send. A name that resolves to loopback (DNS rebinding) would make the
 // address one of a page's own, where nobody is asked for a credential.
-func (a *admin) page(r *http.Request) error {
+func (a *admin) refusePages(r *http.Request) error {
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return &fault.Error{Type: fault.OriginRefused, Message: "Pages cannot use this address"}
 	}
@@ -80,21 +80,21 @@ func (a *admin) page(r *http.Request) error {
 	return nil
 }
 
-// may returns who sends r, or why they may not do what needs one of the scopes.
-func (a *admin) may(r *http.Request, wanted chat.Scopes) (*access.Identity, error) {
+// authorizeRequest returns who sends r, or why they may not do what needs one of the scopes.
+func (a *admin) authorizeRequest(r *http.Request, wanted chat.Scopes) (*access.Identity, error) {
 	if a.Authorize == nil {
 		return nil, nil
 	}
 	return a.Authorize(r, wanted)
 }
 
-// profiles says whether there are any. Where nobody is asked who they are, they are for this machine
+// servesProfiles says whether there are any. Where nobody is asked who they are, they are for this machine
 // alone: they show what the process holds.
-func (a *admin) profiles() bool { return a.Authorize != nil || a.Loopback }
+func (a *admin) servesProfiles() bool { return a.Authorize != nil || a.Loopback }
 
-// read answers a request that changes nothing.
-func (a *admin) read(w http.ResponseWriter, r *http.Request, answer func() error) error {
-	if _, err := a.may(r, chat.ScopeOps); err != nil {
+// serveRead answers a request that changes nothing.
+func (a *admin) serveRead(w http.ResponseWriter, r *http.Request, answer func() error) error {
+	if _, err := a.authorizeRequest(r, chat.ScopeOps); err != nil {
 		return err
 	}
 	if !isRead(r.Method) {
@@ -103,9 +103,9 @@ func (a *admin) read(w http.ResponseWriter, r *http.Request, answer func() error
 	return answer()
 }
 
-// profile answers with a profile of the process.
-func (a *admin) profile(w *trackedWriter, r *http.Request) error {
-	who, err := a.may(r, chat.ScopeAdmin)
+// serveProfile answers with a profile of the process.
+func (a *admin) serveProfile(w *trackedWriter, r *http.Request) error {
+	who, err := a.authorizeRequest(r, chat.ScopeAdmin)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *admin) profile(w *trackedWriter, r *http.Request) error {
 	}
 	w.timeout = 0 // a trace is written while it is made
 	name := strings.TrimPrefix(r.URL.Path, "/debug/pprof/")
-	a.Did(r, who, "profile", name)
+	a.OnAction(r, who, "profile", name)
 	if name == "cmdline" { // secrets are no flags, but paths are
 		return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
 	}
@@ -146,7 +146,7 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 	if isRead(r.Method) {
 		wanted = chat.ScopeOps | chat.ScopeAdmin
 	}
-	who, err := a.may(r, wanted)
+	who, err := a.authorizeRequest(r, wanted)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 		if err := a.putAgent(w, r, id); err != nil {
 			return err
 		}
-		a.Did(r, who, "put_agent", id)
+		a.OnAction(r, who, "put_agent", id)
 		return nil
 	case http.MethodDelete:
 		return a.deleteAgent(w, r, who, id)
@@ -191,7 +191,7 @@ func (a *admin) deleteAgent(w http.ResponseWriter, r *http.Request, who *access.
 	if err := a.Agents.DeleteAgent(r.Context(), id); err != nil {
 		return err
 	}
-	a.Did(r, who, "delete_agent", id)
+	a.OnAction(r, who, "delete_agent", id)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -47,34 +47,34 @@ type look struct {
 	refused int           // streams that were not admitted
 }
 
-// see moves the limit.
-func (l *law) see(k look) {
+// moveLimit moves the limit.
+func (l *law) moveLimit(k look) {
 	slow := k.delay > tolerable
 	switch {
 	case l.limit > 0 && slow:
-		l.cut(k)
+		l.lowerLimit(k)
 	case l.limit > 0:
-		l.raise(k)
+		l.raiseLimit(k)
 	case slow && l.slow: // a standing queue, not the burst of a moment
 		l.limit = float64(k.active)
-		l.cut(k)
+		l.lowerLimit(k)
 	}
 	l.slow = slow
 }
 
-// cut replaces only some of the streams that ended: half of them if the delay is twice
+// lowerLimit replaces only some of the streams that ended: half of them if the delay is twice
 // what is tolerable, none if it is three times that.
-func (l *law) cut(k look) {
+func (l *law) lowerLimit(k look) {
 	l.calm, l.step = 0, 0
 	excess := min(1, (float64(k.delay)/float64(tolerable)-1)/2)
 	l.limit = min(l.limit, float64(k.active)) - excess*float64(k.ended)
 	l.limit = max(l.limit, float64(l.floor))
 }
 
-// raise admits up to a quarter more than ended, or twice as many more as at the last
+// raiseLimit admits up to a quarter more than ended, or twice as many more as at the last
 // look: streams of minutes end too seldom to go by. It admits the less the nearer the
 // delay is to what is tolerable. When no stream was refused for a while, the limit is lifted.
-func (l *law) raise(k look) {
+func (l *law) raiseLimit(k look) {
 	room := 1 - float64(k.delay)/float64(tolerable)
 	l.step = max(1, 2*l.step)
 	l.limit += room * max(l.step, float64(k.ended)/4)
@@ -85,8 +85,8 @@ func (l *law) raise(k look) {
 	}
 }
 
-// admits says whether one more stream may run alongside those that are active.
-func (l *law) admits(active int) bool { return l.limit == 0 || float64(active) < l.limit }
+// admitsStream says whether one more stream may run alongside those that are active.
+func (l *law) admitsStream(active int) bool { return l.limit == 0 || float64(active) < l.limit }
 
 // admission applies the law to a gate, whose lock guards it. Arrivals drive it: it
 // needs no timer, and where nothing arrives nothing is to be decided.
@@ -105,16 +105,16 @@ func newAdmission(delay func() time.Duration) admission {
 	return admission{delay: delay, law: newLaw(cores), least: cores, last: time.Now()}
 }
 
-// admits says whether one more stream may run now.
-func (a *admission) admits(active int) bool {
+// admitsNow says whether one more stream may run now.
+func (a *admission) admitsNow(active int) bool {
 	if a.delay == nil {
 		return true
 	}
 	if now := time.Now(); now.Sub(a.last) >= lookEvery {
-		a.law.see(look{now.Sub(a.last), a.delay(), active, a.ended, a.refused})
+		a.law.moveLimit(look{now.Sub(a.last), a.delay(), active, a.ended, a.refused})
 		a.last, a.admitted, a.ended, a.refused = now, 0, 0, 0
 	}
-	ok := a.law.admits(active) || a.admitted < a.least
+	ok := a.law.admitsStream(active) || a.admitted < a.least
 	if !ok {
 		a.refused++
 	}

@@ -38,13 +38,13 @@ func newAdmittedTurns(limit int) *admittedTurns {
 	return &admittedTurns{max: limit, last: map[[32]byte]*admittedTurn{}}
 }
 
-// note notes a turn, and says whether there was a note of its content. A repetition is not
+// addTurn notes a turn, and says whether there was a note of its content. A repetition is not
 // noted where there is one: it then has no note of its own.
-func (a *admittedTurns) note(content [32]byte, repetition bool) (mine *admittedTurn, known bool) {
+func (a *admittedTurns) addTurn(content [32]byte, repetition bool) (mine *admittedTurn, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	a.forget(now)
+	a.forgetOldest(now)
 	if known = a.last[content] != nil; known && repetition {
 		return nil, known
 	}
@@ -54,8 +54,8 @@ func (a *admittedTurns) note(content [32]byte, repetition bool) (mine *admittedT
 	return mine, known
 }
 
-// drop removes a note, unless a later turn has replaced it.
-func (a *admittedTurns) drop(n *admittedTurn) {
+// removeNote removes a note, unless a later turn has replaced it.
+func (a *admittedTurns) removeNote(n *admittedTurn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.last[n.content] == n {
@@ -63,8 +63,8 @@ func (a *admittedTurns) drop(n *admittedTurn) {
 	}
 }
 
-// forget needs mu. It leaves room for one note.
-func (a *admittedTurns) forget(now time.Time) {
+// forgetOldest needs mu. It leaves room for one note.
+func (a *admittedTurns) forgetOldest(now time.Time) {
 	for a.head < len(a.order) {
 		oldest := a.order[a.head]
 		if now.Sub(oldest.at) < repeatMemory && len(a.order)-a.head < a.max {

@@ -31,8 +31,8 @@ func (a *answers) acceptAnswer(r *http.Request, t *turn) error {
 		e.Add(t.Approval.At, &chat.FieldError{Code: chat.CodeNotConfigured, Message: "is not configured: this gateway asks for no approvals (SLUICE_CONFIRM)"})
 		return e
 	}
-	if t.who != nil && !t.who.May(deciders) && !t.Approval.OnlyRejects() {
-		return a.senders.refuseScopes(r, t.who, deciders)
+	if t.identity != nil && !t.identity.May(deciders) && !t.Approval.OnlyRejects() {
+		return a.senders.refuseScopes(r, t.identity, deciders)
 	}
 	sender := t.Request.Owner()
 	t.sender = &sender
@@ -44,8 +44,8 @@ func (a *answers) acceptAnswer(r *http.Request, t *turn) error {
 		return err
 	}
 	t.accepted, t.Request = acc, acc.Request
-	t.TaskID, t.asked, t.question = acc.Request.Resumed.Task, acc.Request.Resumed.Turn, acc.ID()
-	if t.RunsOn && durable(&t.Request) {
+	t.TaskID, t.askingTurn, t.question = acc.Request.Resumed.Task, acc.Request.Resumed.Turn, acc.ID()
+	if t.RunsOn && isDurable(&t.Request) {
 		t.Mode = dialect.Detached
 	}
 	return nil
@@ -68,7 +68,7 @@ func (a *answers) readAnswer(ctx context.Context, t *turn) (*approval.Accepted, 
 	if err != nil {
 		return nil, err
 	}
-	id, err := meant(t.Approval.ApprovalID, ids)
+	id, err := chosenApproval(t.Approval.ApprovalID, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,9 @@ func (a *answers) questionsOf(ctx context.Context, t *turn) ([]string, error) {
 	return ids, err
 }
 
-// meant returns which of the approvals that a task waits for an answer is for. One of several must
+// chosenApproval returns which of the approvals that a task waits for an answer is for. One of several must
 // be named.
-func meant(id string, ids []string) (string, error) {
+func chosenApproval(id string, ids []string) (string, error) {
 	switch {
 	case len(ids) == 0, id != "" && !slices.Contains(ids, id):
 		return "", approval.Conflict()

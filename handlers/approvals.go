@@ -19,7 +19,7 @@ type approvalAPI struct {
 
 // addRoutes routes the list.
 func (aa *approvalAPI) addRoutes(ro *router) {
-	ro.readable("/approvals", reviewed, aa.listApprovals)
+	ro.routeRead("/approvals", reviewed, aa.listApprovals)
 }
 
 // approvalList is the reply of GET /approvals.

@@ -29,8 +29,8 @@ type share struct {
 	prev, next *share
 }
 
-// enter begins to count a body whose request is answered by w.
-func (b *bodies) enter(s *share, w http.ResponseWriter) {
+// beginBody begins to count a body whose request is answered by w.
+func (b *bodies) beginBody(s *share, w http.ResponseWriter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.reply, s.prev = w, b.newest
@@ -42,8 +42,8 @@ func (b *bodies) enter(s *share, w http.ResponseWriter) {
 	b.newest = s
 }
 
-// grow counts n bytes that arrived.
-func (b *bodies) grow(s *share, n int) {
+// countBytes counts n bytes that arrived.
+func (b *bodies) countBytes(s *share, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s.reply == nil { // given up, or read by code that does not keep it
@@ -60,22 +60,22 @@ func (b *bodies) grow(s *share, n int) {
 func (b *bodies) giveUp(s *share) {
 	s.givenUp = true
 	_ = http.NewResponseController(s.reply).SetReadDeadline(time.Unix(1, 0))
-	b.remove(s)
+	b.removeShare(s)
 }
 
-// leave ends the counting. It says whether the body was given up meanwhile: then
+// endBody ends the counting. It says whether the body was given up meanwhile: then
 // the connection is of no use any more, even if the body is complete.
-func (b *bodies) leave(s *share) (givenUp bool) {
+func (b *bodies) endBody(s *share) (givenUp bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s.reply != nil {
-		b.remove(s)
+		b.removeShare(s)
 	}
 	return s.givenUp
 }
 
-// remove needs mu.
-func (b *bodies) remove(s *share) {
+// removeShare needs mu.
+func (b *bodies) removeShare(s *share) {
 	if s.prev == nil {
 		b.oldest = s.next
 	} else {

@@ -78,19 +78,19 @@ func TestBodiesByTheRules(t *testing.T) {
 			case n == 0 || len(ever) == 0:
 				s := &slowBody{share: new(share), reply: new(cutReply)}
 				ever, slow.all = append(ever, s), append(slow.all, s)
-				fast.enter(s.share, s.reply)
+				fast.beginBody(s.share, s.reply)
 			case n == 1:
 				s := ever[r.IntN(len(ever))]
 				s.left = true
 				slow.remove(s)
-				if got := fast.leave(s.share); got != s.givenUp {
+				if got := fast.endBody(s.share); got != s.givenUp {
 					t.Fatalf("seed %d, step %d: leave says %v, want %v", seed, step, got, s.givenUp)
 				}
 			default:
 				s := ever[max(len(ever)-1-r.IntN(12), 0)]
 				size := r.IntN(1 + []int{1, 3, 40, 120}[r.IntN(4)])
 				slow.grow(s, size)
-				fast.grow(s.share, size)
+				fast.countBytes(s.share, size)
 			}
 			if int(fast.held) != slow.held {
 				t.Fatalf("seed %d, step %d: %d bytes are held, want %d", seed, step, fast.held, slow.held)
@@ -148,13 +148,13 @@ func TestReadBody(t *testing.T) {
 		r = r.WithContext(WithConn(r.Context(), Conn{Place: place}))
 		r.Body = &trackedBody{all: &s.budget, ReadCloser: &lastWords{strings.NewReader("12345678"), func() {
 			other := new(share)
-			s.budget.enter(other, new(cutReply))
-			s.budget.grow(other, tt.other)
+			s.budget.beginBody(other, new(cutReply))
+			s.budget.countBytes(other, tt.other)
 		}}}
 		body, err := s.readBody(reply, r, 100)
 		f, ok := errors.AsType[*fault.Error](err)
-		if (err != nil) != tt.wantErr || ok && f.Type != fault.RequestTimeout || unread(r) != tt.wantErr || reply.cut != tt.wantErr || err == nil && string(body) != "12345678" {
-			t.Errorf("%s: %q, %v, unread %v, cut %v", tt.name, body, err, unread(r), reply.cut)
+		if (err != nil) != tt.wantErr || ok && f.Type != fault.RequestTimeout || isUnread(r) != tt.wantErr || reply.cut != tt.wantErr || err == nil && string(body) != "12345678" {
+			t.Errorf("%s: %q, %v, unread %v, cut %v", tt.name, body, err, isUnread(r), reply.cut)
 		}
 		if diff := cmp.Diff(tt.notes, place.notes); diff != "" {
 			t.Errorf("%s: the place is told (-want +got):\n%s", tt.name, diff)
@@ -180,7 +180,7 @@ func TestUnreadable(t *testing.T) {
 		{&http.MaxBytesError{}, later, 3 << 19, "payload_too_large: The request's body may have at most 1536 KiB"},
 		{io.ErrUnexpectedEOF, later, 0, "invalid_json"},
 	} {
-		err := unreadable(tt.err, tt.deadline, tt.limit)
+		err := bodyFault(tt.err, tt.deadline, tt.limit)
 		got := ""
 		if f, ok := errors.AsType[*fault.Error](err); ok {
 			got = string(f.Type) + ": " + f.Message

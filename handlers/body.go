@@ -47,13 +47,13 @@ func (b *trackedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.done = b.done || err == io.EOF
 	if n > 0 {
-		b.all.grow(&b.share, n)
+		b.all.countBytes(&b.share, n)
 	}
 	return n, err
 }
 
-// unread reports whether a part of the request's body is still to be read.
-func unread(r *http.Request) bool {
+// isUnread reports whether a part of the request's body is still to be read.
+func isUnread(r *http.Request) bool {
 	b, ok := r.Body.(*trackedBody)
 	return ok && !b.done
 }
@@ -77,15 +77,15 @@ func (br *bodyReader) trackBody(w http.ResponseWriter, r *http.Request) {
 	r.Body = b
 }
 
-// settle decides, right before the reply to a request over HTTP/1, what becomes of a
+// settleBody decides, right before the reply to a request over HTTP/1, what becomes of a
 // body that was not read. It says whether the connection can be kept: a short
 // body that is there already is read. Anything else is waited for no longer.
-func settle(w http.ResponseWriter, r *http.Request) (keep bool) {
-	if !unread(r) {
+func settleBody(w http.ResponseWriter, r *http.Request) (keep bool) {
+	if !isUnread(r) {
 		return true
 	}
 	rc := http.NewResponseController(w)
-	if drained(rc, r) {
+	if drainShort(rc, r) {
 		return true
 	}
 	_ = rc.SetReadDeadline(time.Now().Add(lingerTime))
@@ -93,9 +93,9 @@ func settle(w http.ResponseWriter, r *http.Request) (keep bool) {
 	return false
 }
 
-// drained reads a short body that has arrived. A client that asks before it sends
+// drainShort reads a short body that has arrived. A client that asks before it sends
 // (Expect) has not sent it; a read would ask it to.
-func drained(rc *http.ResponseController, r *http.Request) bool {
+func drainShort(rc *http.ResponseController, r *http.Request) bool {
 	b := r.Body.(*trackedBody)
 	if b.begun || r.ContentLength > maxDrained || r.Header.Get("Expect") != "" {
 		return false
@@ -124,7 +124,7 @@ func wantType(r *http.Request, want string) error {
 // dropBody reads the body of a request that needs none.
 func (br *bodyReader) dropBody(w http.ResponseWriter, r *http.Request) error {
 	switch {
-	case !unread(r):
+	case !isUnread(r):
 		return nil
 	case r.ContentLength > dialect.MaxBody:
 		return tooLarge(dialect.MaxBody)
@@ -152,16 +152,16 @@ func (br *bodyReader) releaseBody(body []byte) { br.buffers.put(body) }
 func (br *bodyReader) receiveBody(w http.ResponseWriter, r *http.Request, encoding string, limit int64) ([]byte, error) {
 	b, place := r.Body.(*trackedBody), placeOf(r)
 	place.Waiting()
-	br.budget.enter(&b.share, w)
+	br.budget.beginBody(&b.share, w)
 	body, err := br.buffers.readAll(http.MaxBytesReader(w, b, bytesOf(limit, encoding)))
 	if err != nil {
-		err = unreadable(err, b.until, limit)
+		err = bodyFault(err, b.until, limit)
 	} else {
 		arrived := len(body)
-		body, err = br.buffers.unpack(body, encoding, limit)
-		br.budget.grow(&b.share, max(len(body)-arrived, 0))
+		body, err = br.buffers.unpackBody(body, encoding, limit)
+		br.budget.countBytes(&b.share, max(len(body)-arrived, 0))
 	}
-	if br.budget.leave(&b.share) {
+	if br.budget.endBody(&b.share) {
 		b.done = false
 		br.buffers.put(body)
 		return nil, &fault.Error{Type: fault.RequestTimeout, Message: "The request's body took longer than those of others, and there is no room for all"}
@@ -176,9 +176,9 @@ func (br *bodyReader) receiveBody(w http.ResponseWriter, r *http.Request, encodi
 	return body, nil
 }
 
-// unreadable returns the fault of a body that could not be read. net/http does not always say
+// bodyFault returns the fault of a body that could not be read. net/http does not always say
 // that it was the deadline. limit is how many bytes the body may have.
-func unreadable(err error, deadline time.Time, limit int64) error {
+func bodyFault(err error, deadline time.Time, limit int64) error {
 	if errors.Is(err, net.ErrClosed) { // the client is gone: only the log gets it
 		return &fault.Error{Type: fault.RequestTimeout, Message: "The connection was closed to make room for another one", Err: err}
 	}

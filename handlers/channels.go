@@ -17,7 +17,7 @@ type Channels interface {
 
 // serveChannels routes the list of channels.
 func serveChannels(ro *router, c Channels) {
-	ro.readable("/channels", reading, func(w http.ResponseWriter, _ *http.Request) error {
+	ro.routeRead("/channels", reading, func(w http.ResponseWriter, _ *http.Request) error {
 		return writeJSON(w, http.StatusOK, c.List())
 	})
 }

@@ -18,10 +18,10 @@ func (l *limits) withCharge(r *http.Request, t *turn) *http.Request {
 		t.chargedAs = true
 		switch dialect.Use(use) {
 		case dialect.Read:
-			_, err := l.chargeRequest(r, principalOf(t.who), SpendRead)
+			_, err := l.chargeRequest(r, principalOf(t.identity), SpendRead)
 			return err
 		case dialect.Turn:
-			if err := l.limiter.Check(r, principalOf(t.who), SpendRequest|SpendTurn); err != nil {
+			if err := l.limiter.Check(r, principalOf(t.identity), SpendRequest|SpendTurn); err != nil {
 				return l.auditRefusal(r, err)
 			}
 		}
@@ -34,7 +34,7 @@ func (l *limits) withCharge(r *http.Request, t *turn) *http.Request {
 // it is not refused.
 func (l *limits) chargeReply(r *http.Request, t *turn) {
 	if t.route.Use == dialect.Either && !t.chargedAs {
-		_, _ = l.chargeRequest(r, principalOf(t.who), SpendRead)
+		_, _ = l.chargeRequest(r, principalOf(t.identity), SpendRead)
 	}
 }
 

@@ -38,18 +38,18 @@ func connOf(ctx context.Context) *Conn {
 // placeOf returns the place of a request's connection, which may be one that does nothing.
 func placeOf(r *http.Request) Place { return connOf(r.Context()).Place }
 
-// abort ends a reply so that its client sees that it is not whole. It does not
+// abortReply ends a reply so that its client sees that it is not whole. It does not
 // return: net/http closes the connection. Over HTTP/1.1 the last chunk is missing
 // then, and over HTTP/2 the stream is reset. The end of an HTTP/1.0 reply is that of
 // the connection, so that one is reset.
-func abort(r *http.Request) {
+func abortReply(r *http.Request) {
 	resetHTTP10(r)
 	panic(http.ErrAbortHandler)
 }
 
-// cut ends the reply of a request that is still being served, so that its client sees that it is not
+// breakReply ends the reply of a request that is still being served, so that its client sees that it is not
 // whole: over HTTP/2 a deadline that is over resets the stream, and else the connection is closed.
-func cut(w http.ResponseWriter, r *http.Request) {
+func breakReply(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor > 1 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 		return
@@ -67,8 +67,8 @@ func resetHTTP10(r *http.Request) {
 		return
 	}
 	closeResets(r, true)
-	if c := connOf(r.Context()).Conn; innermost(c) != c {
-		_ = innermost(c).Close()
+	if c := connOf(r.Context()).Conn; innermostConn(c) != c {
+		_ = innermostConn(c).Close()
 	}
 }
 
@@ -83,13 +83,13 @@ func closeResets(r *http.Request, on bool) {
 	if on {
 		linger = 0
 	}
-	if tcp, ok := innermost(connOf(r.Context()).Conn).(interface{ SetLinger(sec int) error }); ok {
+	if tcp, ok := innermostConn(connOf(r.Context()).Conn).(interface{ SetLinger(sec int) error }); ok {
 		_ = tcp.SetLinger(linger)
 	}
 }
 
-// innermost returns the connection that c wraps, as TLS does.
-func innermost(c net.Conn) net.Conn {
+// innermostConn returns the connection that c wraps, as TLS does.
+func innermostConn(c net.Conn) net.Conn {
 	for {
 		outer, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {

@@ -52,8 +52,8 @@ func newProbes() *probes {
 	}
 }
 
-// enter takes a place or says why there is none. leave must be called once.
-func (p *probes) enter() (leave func(), err error) {
+// takePlace takes a place or says why there is none. leave must be called once.
+func (p *probes) takePlace() (leave func(), err error) {
 	select {
 	case <-p.ended:
 		return nil, &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
@@ -78,14 +78,16 @@ type prober struct {
 }
 
 // addRoutes routes the probe.
-func (pr *prober) addRoutes(ro *router) { ro.guarded(http.MethodGet, "/diag/sse", probed, pr.diagnose) }
+func (pr *prober) addRoutes(ro *router) {
+	ro.routeGuarded(http.MethodGet, "/diag/sse", probed, pr.streamTicks)
+}
 
-// diagnose streams stamped ticks, by which a client can find out what lies between:
+// streamTicks streams stamped ticks, by which a client can find out what lies between:
 // whether they arrive one by one, late, together or not at all. They are written
 // as every stream is, but nothing runs for them. A probe counts as a stream that watches, and ends
 // with its credential.
-func (pr *prober) diagnose(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
-	if err := pr.origins.check(r); err != nil {
+func (pr *prober) streamTicks(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
+	if err := pr.origins.checkOrigin(r); err != nil {
 		return err
 	}
 	if err := pr.bodies.dropBody(w, r); err != nil {
@@ -95,7 +97,7 @@ func (pr *prober) diagnose(w http.ResponseWriter, r *http.Request, who *access.I
 	if err != nil {
 		return err
 	}
-	leave, err := pr.enter()
+	leave, err := pr.takePlace()
 	if err != nil {
 		return err
 	}
@@ -110,29 +112,29 @@ func (pr *prober) diagnose(w http.ResponseWriter, r *http.Request, who *access.I
 	defer pr.senders.whileMay(who, probed, cancel)()
 	out := sse.NewWriter(w, sse.Config{
 		Encoder:      silent{},
-		Heartbeat:    p.beat(pr.heartbeat),
+		Heartbeat:    p.heartbeatTime(pr.heartbeat),
 		WriteTimeout: pr.writeTimeout,
 		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
 	})
-	err = p.write(ctx, pr.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})
+	err = p.writeTicks(ctx, pr.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})
 	if closeErr := out.Close(); err != nil || closeErr != nil {
-		abort(r)
+		abortReply(r)
 	}
 	return nil
 }
 
-// beat returns the time between heartbeats; 0: there are none.
-func (p probe) beat(every time.Duration) time.Duration {
+// heartbeatTime returns the time between heartbeats; 0: there are none.
+func (p probe) heartbeatTime(every time.Duration) time.Duration {
 	if !p.heartbeat {
 		return 0
 	}
 	return every
 }
 
-// write writes the ticks and the end, which comes early when ctx ends or ended is
+// writeTicks writes the ticks and the end, which comes early when ctx ends or ended is
 // closed, unless the client is gone: that is an error.
-func (p probe) write(ctx context.Context, ended <-chan struct{}, out *sse.Writer, t *ticks) error {
+func (p probe) writeTicks(ctx context.Context, ended <-chan struct{}, out *sse.Writer, t *ticks) error {
 	clock := time.NewTicker(p.interval)
 	defer clock.Stop()
 	for n := 1; ; n++ {
@@ -202,16 +204,16 @@ func probeOf(r *http.Request) (probe, error) {
 	var q probeQuery
 	q.values, _ = url.ParseQuery(r.URL.RawQuery)
 	p := probe{
-		ticks:     q.number("ticks", 10, 1, 50),
-		interval:  time.Duration(q.number("interval_ms", 200, 20, int(maxProbe.Milliseconds()))) * time.Millisecond,
-		padding:   q.number("padding", 0, 0, 16<<10),
+		ticks:     q.numberIn("ticks", 10, 1, 50),
+		interval:  time.Duration(q.numberIn("interval_ms", 200, 20, int(maxProbe.Milliseconds()))) * time.Millisecond,
+		padding:   q.numberIn("padding", 0, 0, 16<<10),
 		heartbeat: q.values.Get("heartbeat") != "false",
 	}
 	if v := q.values.Get("heartbeat"); q.values.Has("heartbeat") && v != "true" && v != "false" {
-		q.fault("heartbeat", "must be true or false")
+		q.addFault("heartbeat", "must be true or false")
 	}
 	if len(q.faults) == 0 && time.Duration(p.ticks-1)*p.interval > maxProbe {
-		q.fault("ticks", "must not take more than 5 minutes at this interval_ms")
+		q.addFault("ticks", "must not take more than 5 minutes at this interval_ms")
 	}
 	if len(q.faults) > 0 {
 		return probe{}, &chat.ValidationError{Fields: q.faults}
@@ -225,17 +227,17 @@ type probeQuery struct {
 	faults []chat.FieldError
 }
 
-func (q *probeQuery) fault(name, rule string) {
+func (q *probeQuery) addFault(name, rule string) {
 	q.faults = append(q.faults, chat.FieldError{Field: "/" + name, Code: chat.CodeInvalidFormat, Message: rule})
 }
 
-func (q *probeQuery) number(name string, def, lo, hi int) int {
+func (q *probeQuery) numberIn(name string, def, lo, hi int) int {
 	if !q.values.Has(name) {
 		return def
 	}
 	n, err := strconv.Atoi(q.values.Get(name))
 	if err != nil || n < lo || n > hi {
-		q.fault(name, fmt.Sprintf("must be a whole number from %d to %d", lo, hi))
+		q.addFault(name, fmt.Sprintf("must be a whole number from %d to %d", lo, hi))
 	}
 	return n
 }

@@ -31,7 +31,7 @@ type entrance struct {
 
 // serveRoute routes the paths of a protocol.
 func (en *entrance) serveRoute(ro *router, rt *routed) {
-	ro.addProtocolRoute(rt, raw(en.answerRequest(&rt.Route)))
+	ro.addProtocolRoute(rt, netHandler(en.answerRequest(&rt.Route)))
 }
 
 // answerRequest serves a route: decode, validate, decide, run, stream.
@@ -85,7 +85,7 @@ func (en *entrance) openTurn(w http.ResponseWriter, r *http.Request, rt *dialect
 	if err != nil {
 		return nil, err
 	}
-	t.who = who
+	t.identity = who
 	r = en.limits.withCharge(sentBy(r, who), t)
 	if t.Exchange, err = rt.Open(asGet(r), body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}
@@ -104,7 +104,7 @@ func (en *entrance) openTurn(w http.ResponseWriter, r *http.Request, rt *dialect
 	}
 	if t.Reply != nil {
 		en.limits.chargeReply(r, t)
-		respond(w, t.Reply)
+		writeReply(w, t.Reply)
 		return nil, nil
 	}
 	return t, nil
@@ -113,7 +113,7 @@ func (en *entrance) openTurn(w http.ResponseWriter, r *http.Request, rt *dialect
 // admitRequest returns the sender of a request that the guard admits. by is its ticket, or nil.
 func (en *entrance) admitRequest(r *http.Request, rt *dialect.Route, by *redeemedTicket) (*access.Identity, error) {
 	if by != nil {
-		return en.guard.admitRequest(r, by.route, by.who)
+		return en.guard.admitRequest(r, by.route, by.sender)
 	}
 	return en.guard.admitRequest(r, rt, nil)
 }

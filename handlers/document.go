@@ -39,7 +39,7 @@ func (d *document) Write(s stream.Stamp, ev stream.Event) error {
 // Flush has nothing to do: the client gets all of it at the end, unless it is not to wait.
 func (d *document) Flush() error {
 	if d.turn.early != nil && !d.sent && !d.broken && !d.isRefused() && len(d.text) > 0 {
-		d.send()
+		d.sendOnce()
 	}
 	return nil
 }
@@ -50,14 +50,14 @@ func (d *document) isRefused() bool {
 	return ev != nil && d.turn.Form != dialect.AnyDocument && (d.turn.Words == nil || !d.turn.Words(ev.Type))
 }
 
-// send sends the reply, once.
-func (d *document) send() {
+// sendOnce sends the reply, once.
+func (d *document) sendOnce() {
 	d.sent = true
 	if d.turn.early != nil {
 		d.turn.early.send(d.text)
 		return
 	}
-	respond(d.w, dialect.JSON(d.text))
+	writeReply(d.w, dialect.JSON(d.text))
 }
 
 // Blocked is 0 as long as events come.
@@ -76,16 +76,16 @@ func (d *document) Close() error {
 	}
 	began := time.Now()
 	if d.isRefused() {
-		d.refuse()
+		d.refuseTurn()
 	} else {
-		d.send()
+		d.sendOnce()
 	}
 	d.stats.Blocked = time.Since(began)
 	return nil
 }
 
-// refuse sends the fault that ended the turn in place of the reply.
-func (d *document) refuse() {
+// refuseTurn sends the fault that ended the turn in place of the reply.
+func (d *document) refuseTurn() {
 	ev := d.Fatal()
 	why := &fault.Error{Type: ev.Type, Message: ev.Message, RetryAfter: ev.RetryAfter}
 	if d.turn.early != nil {
@@ -96,7 +96,7 @@ func (d *document) refuse() {
 	refusal.Ended, refusal.Acted = true, len(d.Calls) > 0 || why.Recoverable() && !ev.Recoverable
 	shape := d.turn.Refuse
 	if shape == nil {
-		shape = d.refuser.shape(d.r)
+		shape = d.refuser.shapeOf(d.r)
 	}
 	if allowsRetry(d.refuser.sendRefusal(d.w, d.r, refusal, shape)) {
 		d.repeats.forgetContent(d.r, d.turn)

@@ -50,7 +50,7 @@ func (s *senders) authenticate(r *http.Request, of rule) (*access.Identity, erro
 		return nil, err
 	}
 	logIdentity(r.Context(), who)
-	if !of.allows(who) {
+	if !of.allowsSender(who) {
 		return nil, s.refuseScopes(r, who, of.scopes)
 	}
 	return who, nil
@@ -71,7 +71,7 @@ func (s *senders) maySee(r *http.Request, wanted chat.Scopes) bool {
 // mayStill reports whether a sender who was let in at some time would be let in now. It is the rule of
 // tickets and of streams that only watch, and sets in who what the credential is good for now.
 func (s *senders) mayStill(who *access.Identity, of rule) bool {
-	return (who.Revoked == nil || !who.Revoked()) && s.door.Counts(who) && of.allows(who)
+	return (who.Revoked == nil || !who.Revoked()) && s.door.Counts(who) && of.allowsSender(who)
 }
 
 // logIdentity has the lines of a request say by which key it came. Its logger is its own.

@@ -23,7 +23,7 @@ func sendFirst(w http.ResponseWriter, r *http.Request, t *turn, run func() error
 	// Waits: `handlers`, which counts it for a drain as any turn.
 	go func() {
 		defer first.refuse(errEarly)
-		defer survive(r.Context())
+		defer recoverPanic(r.Context())
 		if err := run(); err != nil {
 			first.refuse(err)
 		}
@@ -34,13 +34,13 @@ func sendFirst(w http.ResponseWriter, r *http.Request, t *turn, run func() error
 	}
 	reply := dialect.JSON(first.text)
 	reply.Header = first.header
-	respond(w, reply)
+	writeReply(w, reply)
 	return nil
 }
 
-// survive is deferred by a goroutine that serves a request: a panic, which would end the
+// recoverPanic is deferred by a goroutine that serves a request: a panic, which would end the
 // process there, is logged instead.
-func survive(ctx context.Context) {
+func recoverPanic(ctx context.Context) {
 	if p := recover(); p != nil && p != http.ErrAbortHandler {
 		zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
 			AnErr("error_message", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))).Msg("error_occurred")

@@ -19,12 +19,12 @@ func eventID(r *http.Request) (turnID string, n int, ok bool) {
 		return "", 0, false
 	}
 	turnID, text, _ := strings.Cut(given[0], ":")
-	n, ok = number(text)
+	n, ok = eventNumber(text)
 	return turnID, n, ok && chat.IsTurnID(turnID)
 }
 
-// number reads the number of an event.
-func number(text string) (int, bool) {
+// eventNumber reads the number of an event.
+func eventNumber(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && len(text) <= 9 && strconv.Itoa(n) == text
 }

@@ -44,8 +44,8 @@ var statuses = map[fault.Type]int{
 
 func statusOf(t fault.Type) int { return cmp.Or(statuses[t], http.StatusInternalServerError) }
 
-// routing translates what echo's router says.
-func routing(he *echo.HTTPError) error {
+// routingFault translates what echo's router says.
+func routingFault(he *echo.HTTPError) error {
 	switch he.Code {
 	case http.StatusNotFound:
 		return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path", Err: he}
@@ -55,8 +55,8 @@ func routing(he *echo.HTTPError) error {
 	return he
 }
 
-// rejected returns err as a fault, and the faulty fields of a request.
-func rejected(err error) (*fault.Error, []chat.FieldError) {
+// faultOf returns err as a fault, and the faulty fields of a request.
+func faultOf(err error) (*fault.Error, []chat.FieldError) {
 	v, ok := errors.AsType[*chat.ValidationError](err)
 	if !ok {
 		return fault.From(err), nil

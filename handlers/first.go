@@ -13,17 +13,17 @@ type firstReply struct {
 	sent   chan struct{} // closed when the fields below are set, for good
 	text   []byte
 	err    error
-	over   bool // of the turn's goroutine: sent is closed
+	isSent bool // of the turn's goroutine: sent is closed
 }
 
-func (f *firstReply) send(text []byte) { f.end(bytes.Clone(text), nil) }
-func (f *firstReply) refuse(err error) { f.end(nil, err) }
+func (f *firstReply) send(text []byte) { f.setReply(bytes.Clone(text), nil) }
+func (f *firstReply) refuse(err error) { f.setReply(nil, err) }
 
-func (f *firstReply) end(text []byte, err error) {
-	if f.over {
+func (f *firstReply) setReply(text []byte, err error) {
+	if f.isSent {
 		return
 	}
-	f.over = true
+	f.isSent = true
 	f.text, f.err = text, err
 	close(f.sent)
 }

@@ -54,15 +54,15 @@ func (fr *front) sealReply(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answered reports whether the request had its answer before it is routed.
-func (fr *front) answered(w *trackedWriter, r *http.Request) bool {
+// isAnswered reports whether the request had its answer before it is routed.
+func (fr *front) isAnswered(w *trackedWriter, r *http.Request) bool {
 	placeOf(r).Busy()
-	return fr.refusedHost(w, r) || fr.origins.preflight(w, r) || fr.crowdedOut(w, r)
+	return fr.refusedHost(w, r) || fr.origins.answerPreflight(w, r) || fr.crowdedOut(w, r)
 }
 
 // refusedHost reports whether it has refused the request because of its host.
 func (fr *front) refusedHost(w http.ResponseWriter, r *http.Request) bool {
-	err := fr.hosts.check(r)
+	err := fr.hosts.checkHost(r)
 	if err != nil {
 		fr.refuser.refuseRequest(w, r, err)
 	}

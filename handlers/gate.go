@@ -46,32 +46,32 @@ type slot struct {
 	end    func(cause error)
 }
 
-// enter admits a stream or says why not.
-func (g *gate) enter(parent context.Context) (*slot, error) {
+// admitStream admits a stream or says why not.
+func (g *gate) admitStream(parent context.Context) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.enterTurn(parent)
+	return g.admitLocked(parent)
 }
 
-// enterTurn is enter. It needs mu.
-func (g *gate) enterTurn(parent context.Context) (*slot, error) {
+// admitLocked is enter. It needs mu.
+func (g *gate) admitLocked(parent context.Context) (*slot, error) {
 	if err := g.refusal(); err != nil {
 		return nil, err
 	}
 	g.adaptive.admitted++
-	return g.begin(parent, func() { g.adaptive.ended++ }), nil
+	return g.addSlot(parent, func() { g.adaptive.ended++ }), nil
 }
 
-// read is enter for a reader of a turn.
-func (g *gate) read(parent context.Context, turnID string) (*slot, error) {
+// admitReader is enter for a reader of a turn.
+func (g *gate) admitReader(parent context.Context, turnID string) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.draining || g.reading >= g.maxReaders || g.byTurn[turnID] >= readersOfTurn {
-		return g.enterTurn(parent)
+		return g.admitLocked(parent)
 	}
 	g.reading++
 	g.byTurn[turnID]++
-	return g.begin(parent, func() {
+	return g.addSlot(parent, func() {
 		g.reading--
 		if g.byTurn[turnID]--; g.byTurn[turnID] == 0 {
 			delete(g.byTurn, turnID)
@@ -79,13 +79,13 @@ func (g *gate) read(parent context.Context, turnID string) (*slot, error) {
 	}), nil
 }
 
-// begin needs mu, and so has left, which leave calls.
-func (g *gate) begin(parent context.Context, left func()) *slot {
+// addSlot needs mu, and so has left, which leave calls.
+func (g *gate) addSlot(parent context.Context, left func()) *slot {
 	ctx, cancel := context.WithCancelCause(parent)
 	in := &slot{ctx: ctx, cancel: cancel, end: cancel}
 	g.running[in] = struct{}{}
 	if g.aborted != nil {
-		cancel(scattered(g.aborted))
+		cancel(scatterRetry(g.aborted))
 	}
 	in.leave = func() {
 		cancel(nil)
@@ -93,7 +93,7 @@ func (g *gate) begin(parent context.Context, left func()) *slot {
 		defer g.mu.Unlock()
 		delete(g.running, in)
 		left()
-		g.signal()
+		g.signalEmpty()
 	}
 	return in
 }
@@ -110,7 +110,7 @@ func (g *gate) endBy(in *slot, end func(cause error)) {
 
 // turnOfOthers admits a turn that another process began, and that has no request here.
 func (g *gate) turnOfOthers(end func(cause error)) (leave func(), err error) {
-	in, err := g.enter(context.Background())
+	in, err := g.admitStream(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func (g *gate) turnOfOthers(end func(cause error)) (leave func(), err error) {
 	return in.leave, nil
 }
 
-// vacant returns why no stream would be admitted now, or nil. It reserves no place.
-func (g *gate) vacant() error {
+// checkVacant returns why no stream would be admitted now, or nil. It reserves no place.
+func (g *gate) checkVacant() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refusal()
@@ -135,14 +135,14 @@ func (g *gate) refusal() error {
 	if taken >= g.max {
 		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the streams it can take; try again in a moment"}
 	}
-	if !g.adaptive.admits(taken) {
+	if !g.adaptive.admitsNow(taken) {
 		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has more work than its machine can do; try again in a moment"}
 	}
 	return nil
 }
 
-// signal needs mu. It closes empty when the last stream of a drain has ended.
-func (g *gate) signal() {
+// signalEmpty needs mu. It closes empty when the last stream of a drain has ended.
+func (g *gate) signalEmpty() {
 	if !g.draining || len(g.running) > 0 {
 		return
 	}
@@ -158,7 +158,7 @@ func (g *gate) drain() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.draining = true
-	g.signal()
+	g.signalEmpty()
 }
 
 // abort ends all streams, those included that enter later, with cause as the cause of
@@ -168,13 +168,13 @@ func (g *gate) abort(cause error) {
 	defer g.mu.Unlock()
 	g.aborted = cause
 	for in := range g.running {
-		in.end(scattered(cause))
+		in.end(scatterRetry(cause))
 	}
 }
 
-// scattered returns the cause of one stream's end, with a time of its own after which to come
+// scatterRetry returns the cause of one stream's end, with a time of its own after which to come
 // back if the process ends: otherwise all clients of a gateway would ask the next one at once.
-func scattered(cause error) error {
+func scatterRetry(cause error) error {
 	f, isFault := errors.AsType[*fault.Error](cause)
 	if !isFault || f.Type != fault.ShuttingDown {
 		return cause
@@ -184,9 +184,9 @@ func scattered(cause error) error {
 	return &own
 }
 
-// wait returns nil when the gate drains and no stream runs, or the error of ctx if that
+// awaitEmpty returns nil when the gate drains and no stream runs, or the error of ctx if that
 // ends first. Without a drain it waits for ctx.
-func (g *gate) wait(ctx context.Context) error {
+func (g *gate) awaitEmpty(ctx context.Context) error {
 	select {
 	case <-g.empty:
 		return nil

@@ -14,14 +14,14 @@ func TestReadersHavePlacesOfTheirOwn(t *testing.T) {
 	g := newGate(100, nil)
 	var leave []func()
 	for i := range 100 {
-		in, err := g.enter(t.Context())
+		in, err := g.admitStream(t.Context())
 		if err != nil {
 			t.Fatal(i, err)
 		}
 		leave = append(leave, in.leave)
 	}
 	read := func(turn string) bool {
-		in, err := g.read(t.Context(), turn)
+		in, err := g.admitReader(t.Context(), turn)
 		if err == nil {
 			leave = append(leave, in.leave)
 		}
@@ -38,7 +38,7 @@ func TestReadersHavePlacesOfTheirOwn(t *testing.T) {
 	if admitted != "0123012301" {
 		t.Errorf("admitted were readers of %q", admitted)
 	}
-	if _, err := g.enter(t.Context()); err == nil {
+	if _, err := g.admitStream(t.Context()); err == nil {
 		t.Error("readers have made room for a turn")
 	}
 	for _, left := range leave[1:] {
@@ -64,12 +64,12 @@ func TestReadersUnderOverload(t *testing.T) {
 		turns, refused := 0, 0
 		for range 1000 {
 			time.Sleep(lookEvery / 10)
-			if _, err := g.enter(t.Context()); err != nil {
+			if _, err := g.admitStream(t.Context()); err != nil {
 				refused++
 			} else {
 				turns++
 			}
-			in, err := g.read(t.Context(), "turn_1")
+			in, err := g.admitReader(t.Context(), "turn_1")
 			if err != nil {
 				t.Fatal("a reader was refused")
 			}

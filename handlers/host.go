@@ -24,9 +24,9 @@ func newHostPolicy(names []string) hostPolicy {
 	return p
 }
 
-// check refuses a request for a name that is not served. Probes and scrapers ask by
+// checkHost refuses a request for a name that is not served. Probes and scrapers ask by
 // address, and what they get is not secret.
-func (p hostPolicy) check(r *http.Request) error {
+func (p hostPolicy) checkHost(r *http.Request) error {
 	if len(p) == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (p hostPolicy) check(r *http.Request) error {
 
 // bareHost returns a host in one spelling, without port, brackets and final dot.
 func bareHost(host string) string {
-	if name, port, err := net.SplitHostPort(host); err == nil && digits(port) {
+	if name, port, err := net.SplitHostPort(host); err == nil && hasOnlyDigits(port) {
 		host = name
 	} else if inner, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(inner, "]") {
 		host = strings.TrimSuffix(inner, "]")
@@ -55,8 +55,8 @@ func bareHost(host string) string {
 	return host
 }
 
-// digits reports whether s has digits only; also true of "".
-func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+// hasOnlyDigits reports whether s has digits only; also true of "".
+func hasOnlyDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // isLoopback goes by the name alone. Browsers resolve localhost and the names below
 // it to loopback, whatever a name server says.

@@ -23,7 +23,7 @@ import (
 // reserve claims a key, which must be free or not as want says.
 func reserve(t testing.TB, k *keyring, key string, want bool) (release func()) {
 	t.Helper()
-	release, err := k.reserve(&chat.Request{UserID: "ann"}, key)
+	release, err := k.reserveKey(&chat.Request{UserID: "ann"}, key)
 	if (err == nil) != want {
 		t.Errorf("take(%q): %v, want it free: %v", key, err, want)
 	}
@@ -74,7 +74,7 @@ func TestP10PanicAfterAHalfReply(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	s := NewServer(Config{Log: zerolog.New(&log)})
-	s.routes.echo.GET("/half", raw(func(w http.ResponseWriter, _ *http.Request) error {
+	s.routes.echo.GET("/half", netHandler(func(w http.ResponseWriter, _ *http.Request) error {
 		_, _ = io.WriteString(w, "half an ans")
 		_ = http.NewResponseController(w).Flush()
 		panic("SECRET")
@@ -136,8 +136,8 @@ func TestMetricNames(t *testing.T) {
 func TestObserverCounts(t *testing.T) {
 	t.Parallel()
 	o := observer{next: discarded{}}
-	if o.total() != 0 {
-		t.Errorf("%d events before the first", o.total())
+	if o.totalEvents() != 0 {
+		t.Errorf("%d events before the first", o.totalEvents())
 	}
 	for _, ev := range []stream.Event{&stream.Start{}, &stream.Delta{Text: "a"}, &stream.Delta{Text: "b"}, &stream.Error{}, &stream.Error{}, &stream.Done{}} {
 		if err := o.Emit(ev); err != nil {
@@ -146,8 +146,8 @@ func TestObserverCounts(t *testing.T) {
 	}
 	want := []count{{"start", 1}, {"error", 2}, {"done", 1}, {"response_delta", 2}}
 	for range 2 { // the metrics look, then the log
-		if got := o.counted(); !slices.Equal(got, want) || o.total() != 6 {
-			t.Errorf("%v, %d in all, want %v", got, o.total(), want)
+		if got := o.eventCounts(); !slices.Equal(got, want) || o.totalEvents() != 6 {
+			t.Errorf("%v, %d in all, want %v", got, o.totalEvents(), want)
 		}
 	}
 }

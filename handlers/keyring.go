@@ -36,9 +36,9 @@ type endedKey struct {
 // run are never forgotten, so that they may be more.
 func newKeyring(limit int) *keyring { return &keyring{max: limit, held: map[string]bool{}} }
 
-// reserve reserves a key of the request's owner. release must be called when the turn has ended.
+// reserveKey reserves a key of the request's owner. release must be called when the turn has ended.
 // An empty key is free for everybody.
-func (k *keyring) reserve(req *chat.Request, key string) (release func(), err error) {
+func (k *keyring) reserveKey(req *chat.Request, key string) (release func(), err error) {
 	if key == "" {
 		return func() {}, nil
 	}
@@ -47,24 +47,24 @@ func (k *keyring) reserve(req *chat.Request, key string) (release func(), err er
 	full := key + "\x00" + req.Principal.Tenant + "\x00" + req.Owner()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.forget()
+	k.forgetOldest()
 	if k.held[full] {
 		return nil, &fault.Error{Type: fault.DuplicateRequest,
 			Message: "A turn with this idempotency key runs or has run; it is not run again"}
 	}
 	k.held[full] = true
-	return func() { k.end(full) }, nil
+	return func() { k.endKey(full) }, nil
 }
 
-// end notes that the turn of a key has ended: its memory begins to run out.
-func (k *keyring) end(full string) {
+// endKey notes that the turn of a key has ended: its memory begins to run out.
+func (k *keyring) endKey(full string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = append(k.ended, endedKey{full, time.Now().Add(keyMemory)})
 }
 
-// forget needs mu. All keys live equally long, so the oldest expires first.
-func (k *keyring) forget() {
+// forgetOldest needs mu. All keys live equally long, so the oldest expires first.
+func (k *keyring) forgetOldest() {
 	now := time.Now()
 	for k.head < len(k.ended) {
 		if oldest := k.ended[k.head]; now.Before(oldest.expires) && len(k.held) < k.max {

@@ -23,7 +23,7 @@ func newMachine(capacity int) *machine { return &machine{law: newLaw(2), capacit
 // step lets the time between two looks pass, in which so many turns arrive.
 func (m *machine) step(arrivals int) (refused, ended int) {
 	for range arrivals {
-		if m.law.admits(m.idle + m.busy) {
+		if m.law.admitsStream(m.idle + m.busy) {
 			m.busy++
 		} else {
 			refused++
@@ -32,7 +32,7 @@ func (m *machine) step(arrivals int) (refused, ended int) {
 	m.delay = m.foreign + lookEvery*time.Duration(m.busy)/time.Duration(10*m.capacity)
 	ended = min(m.busy, m.capacity)
 	m.busy -= ended
-	m.law.see(look{elapsed: lookEvery, delay: m.delay, active: m.idle + m.busy, ended: ended, refused: refused})
+	m.law.moveLimit(look{elapsed: lookEvery, delay: m.delay, active: m.idle + m.busy, ended: ended, refused: refused})
 	return refused, ended
 }
 

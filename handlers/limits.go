@@ -64,7 +64,7 @@ func (l *limits) chargeHead(r *http.Request, who *access.Identity, of rule) erro
 	if l.limiter == nil {
 		return nil
 	}
-	now, later := of.spends(r)
+	now, later := of.spendingOf(r)
 	if later != 0 {
 		if err := l.limiter.Check(r, principalOf(who), later); err != nil {
 			return l.auditRefusal(r, err)
@@ -74,9 +74,9 @@ func (l *limits) chargeHead(r *http.Request, who *access.Identity, of rule) erro
 	return err
 }
 
-// spends returns what a path is charged for before its body is read, and, if that is a turn's,
+// spendingOf returns what a path is charged for before its body is read, and, if that is a turn's,
 // what will be charged when it begins.
-func (of rule) spends(r *http.Request) (now, later Spending) {
+func (of rule) spendingOf(r *http.Request) (now, later Spending) {
 	switch {
 	case of.scopes == 0, of.use == dialect.Free:
 		return 0, 0
@@ -107,7 +107,7 @@ func (l *limits) chargeRequest(r *http.Request, who chat.Principal, what Spendin
 
 // auditRefusal logs the limit that refused a request, and returns err.
 func (l *limits) auditRefusal(r *http.Request, err error) error {
-	policies := violated(err)
+	policies := violatedPolicies(err)
 	if len(policies) == 0 {
 		return err
 	}
@@ -124,8 +124,8 @@ type violation interface {
 	ViolatedPolicies() []string
 }
 
-// violated returns the names of the limits that a request is beyond.
-func violated(err error) []string {
+// violatedPolicies returns the names of the limits that a request is beyond.
+func violatedPolicies(err error) []string {
 	if v, ok := errors.AsType[violation](err); ok {
 		return v.ViolatedPolicies()
 	}

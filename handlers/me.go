@@ -9,8 +9,8 @@ import (
 
 // serveIdentity routes what a sender may ask of their own credential.
 func serveIdentity(ro *router) {
-	ro.guarded(http.MethodGet, "/me", anySender, showIdentity)
-	ro.guarded(http.MethodHead, "/me", anySender, showIdentity)
+	ro.routeGuarded(http.MethodGet, "/me", anySender, showIdentity)
+	ro.routeGuarded(http.MethodHead, "/me", anySender, showIdentity)
 }
 
 // identityReply is the reply of GET /me, which web/openapi.yaml documents.

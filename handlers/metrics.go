@@ -77,9 +77,9 @@ func (m *instruments) countRequest(t *turn, seen *observer) {
 // countTurn adds up a turn that has ended. before is what it had spent, and was counted, before
 // it was paused.
 func (m *instruments) countTurn(seen *observer, s *stream.Stamper, w sse.Stats, elapsed time.Duration, before chat.Usage) {
-	m.streams.Inc(string(seen.ending()))
+	m.streams.Inc(string(seen.finishReason()))
 	m.turnTime.Observe(elapsed.Seconds())
-	for _, c := range seen.counted() {
+	for _, c := range seen.eventCounts() {
 		m.events.Add(float64(c.n), c.name)
 	}
 	for _, e := range seen.Errors {

@@ -30,16 +30,16 @@ type observer struct {
 // Emit counts ev and passes it on. Before it the client learns that the store is full.
 func (o *observer) Emit(ev stream.Event) error {
 	if o.noRoom != nil {
-		if err := o.warn(ev); err != nil {
+		if err := o.warnIfFull(ev); err != nil {
 			return err
 		}
 	}
-	return o.pass(ev)
+	return o.countAndPass(ev)
 }
 
-// warn reports to the client that the store is full, if it is, unless ev is the first event or one
+// warnIfFull reports to the client that the store is full, if it is, unless ev is the first event or one
 // of the last, which nothing may separate.
-func (o *observer) warn(ev stream.Event) error {
+func (o *observer) warnIfFull(ev stream.Event) error {
 	switch ev := ev.(type) {
 	case *stream.Start:
 		return nil
@@ -53,7 +53,7 @@ func (o *observer) warn(ev stream.Event) error {
 	if !o.noRoom.CompareAndSwap(true, false) {
 		return nil
 	}
-	return o.pass(storeFull())
+	return o.countAndPass(storeFull())
 }
 
 // storeFull is reported to the client of a turn that nobody can resume.
@@ -61,14 +61,14 @@ func storeFull() *stream.Error {
 	return stream.NewError(&fault.Error{Type: fault.StoreUnavailable, Message: "The store is full: this turn is not kept", Service: "store"}, false)
 }
 
-// pass counts ev and passes it on.
-func (o *observer) pass(ev stream.Event) error {
+// countAndPass counts ev and passes it on.
+func (o *observer) countAndPass(ev stream.Event) error {
 	if _, ok := ev.(*stream.Delta); ok { // the hot path (BenchmarkObserver), whose text nothing here needs
 		o.deltas++
 		return o.next.Emit(ev)
 	}
 	if name := stream.Name(ev); name != "" {
-		o.count(name)
+		o.countEvent(name)
 	}
 	o.Add(ev)
 	return o.next.Emit(ev)
@@ -77,9 +77,9 @@ func (o *observer) pass(ev stream.Event) error {
 // Flush passes the call on.
 func (o *observer) Flush() error { return o.next.Flush() }
 
-// count adds one to an event's name. A turn has a few names, so a search of the slice is
+// countEvent adds one to an event's name. A turn has a few names, so a search of the slice is
 // cheaper than a map and allocates nothing.
-func (o *observer) count(name string) {
+func (o *observer) countEvent(name string) {
 	for i := range o.counts {
 		if o.counts[i].name == name {
 			o.counts[i].n++
@@ -92,28 +92,28 @@ func (o *observer) count(name string) {
 	o.counts = append(o.counts, count{name, 1})
 }
 
-// counted returns how many events of each name passed.
-func (o *observer) counted() []count {
+// eventCounts returns how many events of each name passed.
+func (o *observer) eventCounts() []count {
 	if o.deltas == 0 {
 		return o.counts
 	}
 	return append(o.counts, count{stream.Name((*stream.Delta)(nil)), o.deltas})
 }
 
-// called returns the names of the tools that were called, in order.
-func (o *observer) called() (names []string) {
+// calledTools returns the names of the tools that were called, in order.
+func (o *observer) calledTools() (names []string) {
 	for _, c := range o.Calls {
 		names = append(names, c.Tool)
 	}
 	return names
 }
 
-// ending returns why the turn ended. One without Done was left by its client.
-func (o *observer) ending() stream.FinishReason { return cmp.Or(o.Reason(), stream.Cancelled) }
+// finishReason returns why the turn ended. One without Done was left by its client.
+func (o *observer) finishReason() stream.FinishReason { return cmp.Or(o.Reason(), stream.Cancelled) }
 
-// total returns how many events passed.
-func (o *observer) total() (n int) {
-	for _, c := range o.counted() {
+// totalEvents returns how many events passed.
+func (o *observer) totalEvents() (n int) {
+	for _, c := range o.eventCounts() {
 		n += c.n
 	}
 	return n

@@ -19,13 +19,13 @@ type healthAPI struct {
 
 // addRoutes routes liveness and readiness.
 func (ha *healthAPI) addRoutes(ro *router) {
-	ro.readable("/healthz", open, ha.healthz)
-	ro.readable("/readyz", open, ha.readyz)
+	ro.routeRead("/healthz", open, ha.showHealth)
+	ro.routeRead("/readyz", open, ha.showReadiness)
 }
 
-// healthz says that the process serves. It looks at nothing else, so that an upstream
+// showHealth says that the process serves. It looks at nothing else, so that an upstream
 // that is unavailable does not restart the gateway.
-func (ha *healthAPI) healthz(w http.ResponseWriter, _ *http.Request) error {
+func (ha *healthAPI) showHealth(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
@@ -43,20 +43,20 @@ type readiness struct {
 	Approvals bool `json:"approvals,omitzero"`
 }
 
-// readyz says whether the gateway is ready: with all that it knows of its parts to those alone who
+// showReadiness says whether the gateway is ready: with all that it knows of its parts to those alone who
 // may see that, where senders are asked who they are.
-func (ha *healthAPI) readyz(w http.ResponseWriter, r *http.Request) error {
-	return ha.ready(w, ha.senders.maySee(r, chat.ScopeOps))
+func (ha *healthAPI) showReadiness(w http.ResponseWriter, r *http.Request) error {
+	return ha.replyReadiness(w, ha.senders.maySee(r, chat.ScopeOps))
 }
 
-// ready fails only while draining. A part that is unavailable degrades: the
+// replyReadiness fails only while draining. A part that is unavailable degrades: the
 // gateway still answers, in-band, and taking every replica out of service because
 // they share an upstream would turn a partial outage into a whole one.
-func (ha *healthAPI) ready(w http.ResponseWriter, whole bool) error {
+func (ha *healthAPI) replyReadiness(w http.ResponseWriter, whole bool) error {
 	rep := readiness{Status: "ok", Model: ha.model, Streams: ha.gate.countActive(), Approvals: ha.listsApprovals,
 		Breakers: []health.Status{}, MCP: []health.Status{}}
 	for _, part := range ha.parts.Check() {
-		rep.add(part)
+		rep.addPart(part)
 	}
 	status := http.StatusOK
 	if ha.storeRequired && rep.lacksStore() {
@@ -73,8 +73,8 @@ func (ha *healthAPI) ready(w http.ResponseWriter, whole bool) error {
 
 func (rep *readiness) lacksStore() bool { return rep.Store != nil && !rep.Store.OK() }
 
-// add adds a part, by its kind.
-func (rep *readiness) add(part health.Status) {
+// addPart adds a part, by its kind.
+func (rep *readiness) addPart(part health.Status) {
 	if !part.OK() {
 		rep.Status = "degraded"
 	}

@@ -54,24 +54,26 @@ func (p *originPolicy) allowRoute(rt *routed) {
 	p.allowHeaders(rt.Headers)
 }
 
-// allows reports whether the operator allows a foreign origin.
-func (p originPolicy) allows(origin string) bool { return p.any || p.allowed[strings.ToLower(origin)] }
+// allowsOrigin reports whether the operator allows a foreign origin.
+func (p originPolicy) allowsOrigin(origin string) bool {
+	return p.any || p.allowed[strings.ToLower(origin)]
+}
 
-// check refuses what a foreign page can make a browser send. A turn has side
+// checkOrigin refuses what a foreign page can make a browser send. A turn has side
 // effects, also with GET, and a browser sends simple requests without asking first.
 //
 // Browsers send Origin with every POST, and with a GET of a foreign EventSource or
 // fetch, but not with that of an image, a frame, a link or a navigation. A request
 // with one of these headers twice, or with a word that is not known, is refused.
-func (p originPolicy) check(r *http.Request) error {
+func (p originPolicy) checkOrigin(r *http.Request) error {
 	origins, sites := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
 	switch {
 	case len(origins) > 0:
-		if p.admits(origins, sites, r) {
+		if p.admitsPage(origins, sites, r) {
 			return nil
 		}
 	case r.Method == http.MethodGet:
-		if p.requested(r) {
+		if p.isFetched(r) {
 			return nil
 		}
 		return &fault.Error{Type: fault.OriginRefused,
@@ -84,15 +86,15 @@ func (p originPolicy) check(r *http.Request) error {
 		Message: "Pages of this origin may not use the gateway; its operator can allow them with SLUICE_CORS_ORIGINS"}
 }
 
-// admits says whether a page of the origins may send a request: one that is allowed, or our own.
-func (p originPolicy) admits(origins, sites []string, r *http.Request) bool {
-	return len(origins) == 1 && (p.allows(origins[0]) || isSameOrigin(origins[0], r) && absentOr(sites, "same-origin", "none"))
+// admitsPage says whether a page of the origins may send a request: one that is allowed, or our own.
+func (p originPolicy) admitsPage(origins, sites []string, r *http.Request) bool {
+	return len(origins) == 1 && (p.allowsOrigin(origins[0]) || isSameOrigin(origins[0], r) && absentOr(sites, "same-origin", "none"))
 }
 
-// requested says whether a GET without Origin comes from an EventSource or a fetch
+// isFetched says whether a GET without Origin comes from an EventSource or a fetch
 // of our own page, or from a program. Browsers send Sec-Fetch-* over TLS and to
 // loopback; elsewhere only Referer distinguishes pages.
-func (p originPolicy) requested(r *http.Request) bool {
+func (p originPolicy) isFetched(r *http.Request) bool {
 	sites := r.Header["Sec-Fetch-Site"]
 	if !absentOr(sites, "same-origin", "none") || !absentOr(r.Header["Sec-Fetch-Dest"], "empty") {
 		return false
@@ -101,7 +103,7 @@ func (p originPolicy) requested(r *http.Request) bool {
 		return true
 	}
 	referers := r.Header["Referer"]
-	return len(referers) == 1 && p.refers(referers[0], r)
+	return len(referers) == 1 && p.allowsReferer(referers[0], r)
 }
 
 // absentOr says whether a header is absent, or there once with one of words.
@@ -112,15 +114,15 @@ func absentOr(values []string, words ...string) bool {
 // isBrowser goes by what the User-Agent of every browser begins with.
 func isBrowser(userAgent string) bool { return strings.HasPrefix(userAgent, "Mozilla/") }
 
-// refers says whether a Referer names a page of the server itself or of an allowed
+// allowsReferer says whether a Referer names a page of the server itself or of an allowed
 // origin.
-func (p originPolicy) refers(referer string, r *http.Request) bool {
+func (p originPolicy) allowsReferer(referer string, r *http.Request) bool {
 	u, err := url.Parse(referer)
 	if err != nil || u.Host == "" || u.User != nil { // browsers send no user
 		return false
 	}
 	origin := u.Scheme + "://" + u.Host
-	return p.allows(origin) || isSameOrigin(origin, r)
+	return p.allowsOrigin(origin) || isSameOrigin(origin, r)
 }
 
 // isSameOrigin reports whether the origin is the server itself, as the client addresses it.
@@ -131,32 +133,32 @@ func isSameOrigin(origin string, r *http.Request) bool {
 	return (scheme == "http" || scheme == "https") && host != "" && strings.EqualFold(host, r.Host)
 }
 
-// preflight adds the CORS headers for an allowed origin. It says whether the request
+// answerPreflight adds the CORS headers for an allowed origin. It says whether the request
 // was a preflight of one, which it has then answered.
-func (p originPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
+func (p originPolicy) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return false
 	}
 	h := w.Header()
 	h.Add("Vary", "Origin")
-	if !p.allows(origin) {
+	if !p.allowsOrigin(origin) {
 		return false
 	}
-	p.allow(h, origin)
+	p.addHeaders(h, origin)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", strings.Join(p.methods, ", "))
-	h.Set("Access-Control-Allow-Headers", p.wanted(r))
+	h.Set("Access-Control-Allow-Headers", p.wantedHeaders(r))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
 
-// wanted lists the headers that a page of an allowed origin may set: those that it asks for, as
+// wantedHeaders lists the headers that a page of an allowed origin may set: those that it asks for, as
 // front ends send headers of their own, or without such a list all that some path reads.
-func (p originPolicy) wanted(r *http.Request) string {
+func (p originPolicy) wantedHeaders(r *http.Request) string {
 	var names []string
 	for _, list := range r.Header["Access-Control-Request-Headers"] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -171,9 +173,9 @@ func (p originPolicy) wanted(r *http.Request) string {
 	return strings.Join(names, ", ")
 }
 
-// allow adds the headers that let an allowed page read the reply. Credentials are for
+// addHeaders adds the headers that let an allowed page read the reply. Credentials are for
 // origins that were named, never for "*".
-func (p originPolicy) allow(h http.Header, origin string) {
+func (p originPolicy) addHeaders(h http.Header, origin string) {
 	if p.allowed[strings.ToLower(origin)] {
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Access-Control-Allow-Credentials", "true")

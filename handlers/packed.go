@@ -57,9 +57,9 @@ func bytesOf(limit int64, encoding string) int64 {
 	return limit + packedSlack
 }
 
-// unpack returns the content of a body. It ends with a fault at the first byte above limit,
+// unpackBody returns the content of a body. It ends with a fault at the first byte above limit,
 // however much would follow.
-func (b *buffers) unpack(body []byte, encoding string, limit int64) (content []byte, err error) {
+func (b *buffers) unpackBody(body []byte, encoding string, limit int64) (content []byte, err error) {
 	if encoding == "" || len(body) == 0 {
 		return body, nil
 	}

@@ -28,7 +28,7 @@ func servePage(ro *router, page fs.FS, c Channels) {
 		if name == "index.html" {
 			route = "/"
 		}
-		ro.readable(route, open, f.serve)
+		ro.routeRead(route, open, f.serveFile)
 	}
 }
 
@@ -76,7 +76,7 @@ func newFile(page fs.FS, name, policy string) *file {
 		return nil
 	}
 	f := &file{from: page, name: name, contentType: contentType(name), policy: policy}
-	f.forms = sync.OnceValues(f.pack)
+	f.forms = sync.OnceValues(f.packForms)
 	return f
 }
 
@@ -101,9 +101,9 @@ func contentType(name string) string {
 	}
 }
 
-// serve replies with the file. no-cache has browsers ask again each time, which costs a reply without
+// serveFile replies with the file. no-cache has browsers ask again each time, which costs a reply without
 // a body: the page must fit the gateway that serves it.
-func (f *file) serve(w http.ResponseWriter, r *http.Request) error {
+func (f *file) serveFile(w http.ResponseWriter, r *http.Request) error {
 	made, err := f.forms()
 	if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// pack makes the forms.
-func (f *file) pack() (forms, error) {
+// packForms makes the forms.
+func (f *file) packForms() (forms, error) {
 	body, err := fs.ReadFile(f.from, f.name)
 	if err != nil {
 		return forms{}, err

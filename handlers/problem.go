@@ -31,7 +31,7 @@ type refuser struct {
 func (rf *refuser) replyError(err error, c echo.Context) {
 	var he *echo.HTTPError
 	if errors.As(err, &he) {
-		err = routing(he)
+		err = routingFault(he)
 	}
 	rf.refuseRequest(c.Response().Writer, c.Request(), err)
 }
@@ -49,7 +49,7 @@ func (rf *refuser) refuseRequest(w http.ResponseWriter, r *http.Request, err err
 	if own, ok := errors.AsType[headed](err); ok {
 		own.SetHeader(w.Header())
 	}
-	rf.sendRefusal(w, r, refusal, rf.wording(r, err))
+	rf.sendRefusal(w, r, refusal, rf.wordingOf(r, err))
 }
 
 // headed is an error that says something in the head of the reply.
@@ -89,18 +89,18 @@ type worded struct {
 // It leads to the error that is worded differently for this client.
 func (e *worded) Unwrap() error { return e.error }
 
-// wording returns what words a refusal of r because of err.
-func (rf *refuser) wording(r *http.Request, err error) func(dialect.Refusal) dialect.Reply {
+// wordingOf returns what words a refusal of r because of err.
+func (rf *refuser) wordingOf(r *http.Request, err error) func(dialect.Refusal) dialect.Reply {
 	if own, ok := errors.AsType[*worded](err); ok {
 		return own.refuse
 	}
-	return rf.shape(r)
+	return rf.shapeOf(r)
 }
 
 // refusalOf returns the facts of a refusal that a dialect puts into words.
 func refusalOf(r *http.Request, err error) dialect.Refusal {
-	f, fields := rejected(err)
-	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context()), Policies: violated(err)}
+	f, fields := faultOf(err)
+	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context()), Policies: violatedPolicies(err)}
 }
 
 // sendRefusal sends a refusal in the words of shape.
@@ -114,7 +114,7 @@ func (rf *refuser) sendRefusal(w http.ResponseWriter, r *http.Request, refusal d
 		w.Header().Set("Connection", "close")
 	}
 	answer := shape(refusal)
-	respond(w, &answer)
+	writeReply(w, &answer)
 	return answer
 }
 
@@ -124,20 +124,20 @@ func logRejection(r *http.Request, f *fault.Error, status int) {
 		Int("status", status)).Msg("error_occurred")
 }
 
-// caught, deferred, answers a panic of a handler that has not begun to reply. One
+// answerPanic, deferred, answers a panic of a handler that has not begun to reply. One
 // that has begun is cut, so that the client sees that the reply is not whole.
-func (rf *refuser) caught(w *trackedWriter) {
+func (rf *refuser) answerPanic(w *trackedWriter) {
 	p := recover()
 	if p == nil {
 		return
 	}
 	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
-		abort(w.r)
+		abortReply(w.r)
 	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
-		abort(w.r)
+		abortReply(w.r)
 	}
 	rf.refuseRequest(w, w.r, err)
 	closeResets(w.r, false)
@@ -150,12 +150,12 @@ func (rf *refuser) addShape(rt *routed) {
 	}
 }
 
-// shape returns how a refusal of r is worded: as the route at its path does, also if the
+// shapeOf returns how a refusal of r is worded: as the route at its path does, also if the
 // request does not get there.
-func (rf *refuser) shape(r *http.Request) func(dialect.Refusal) dialect.Reply {
+func (rf *refuser) shapeOf(r *http.Request) func(dialect.Refusal) dialect.Reply {
 	var refuse func(dialect.Refusal) dialect.Reply
 	for _, rt := range rf.shapes {
-		if !rt.matches(r.URL.Path) {
+		if !rt.matchesPath(r.URL.Path) {
 			continue
 		}
 		if slices.Contains(rt.Methods, r.Method) {

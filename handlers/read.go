@@ -39,13 +39,13 @@ func (b *buffers) readAll(r io.Reader) ([]byte, error) {
 	}
 }
 
-// class returns the number of the smallest size that holds n bytes.
-func class(n int) int { return bits.Len(uint(max(n-bufferSlack, 1)-1) / pooledBuffer) }
+// sizeClass returns the number of the smallest size that holds n bytes.
+func sizeClass(n int) int { return bits.Len(uint(max(n-bufferSlack, 1)-1) / pooledBuffer) }
 
 // get returns an empty buffer with room for n bytes. It is given back with put,
 // or left to the garbage collector.
 func (b *buffers) get(n int) []byte {
-	c := class(n)
+	c := sizeClass(n)
 	if c >= len(b.bySize) {
 		return make([]byte, 0, n)
 	}
@@ -58,7 +58,7 @@ func (b *buffers) get(n int) []byte {
 // put keeps a buffer of exactly one of the pooled sizes: one that was grown
 // since is dropped.
 func (b *buffers) put(data []byte) {
-	if c := class(cap(data)); c < len(b.bySize) && cap(data) == pooledBuffer<<c+bufferSlack {
+	if c := sizeClass(cap(data)); c < len(b.bySize) && cap(data) == pooledBuffer<<c+bufferSlack {
 		b.bySize[c].Put(&data)
 	}
 }

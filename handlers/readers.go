@@ -32,21 +32,21 @@ type readers struct {
 
 // followStream streams events for a request that runs no turn.
 func (rd *readers) followStream(w http.ResponseWriter, r *http.Request, t *turn) error {
-	enter := rd.gate.enter
+	enter := rd.gate.admitStream
 	if t.Followed != "" {
-		enter = func(parent context.Context) (*slot, error) { return rd.gate.read(parent, t.Followed) }
+		enter = func(parent context.Context) (*slot, error) { return rd.gate.admitReader(parent, t.Followed) }
 	}
 	in, err := enter(r.Context())
 	if err != nil {
 		return err
 	}
 	defer in.leave()
-	watch, err := rd.limits.chargeRequest(r, principalOf(t.who), SpendWatch)
+	watch, err := rd.limits.chargeRequest(r, principalOf(t.identity), SpendWatch)
 	if err != nil {
 		return err
 	}
 	defer watch.End()
-	defer rd.senders.whileMay(t.who, ruleOf(t.route), in.cancel)()
+	defer rd.senders.whileMay(t.identity, ruleOf(t.route), in.cancel)()
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	for name, values := range t.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
@@ -57,7 +57,7 @@ func (rd *readers) followStream(w http.ResponseWriter, r *http.Request, t *turn)
 	}
 	whole := t.Follow(in.ctx, out)
 	if out.Close() != nil || !whole {
-		abort(r)
+		abortReply(r)
 	}
 	return nil
 }
@@ -95,20 +95,20 @@ func (rd *readers) streamUsedTurn(w http.ResponseWriter, r *http.Request, t *tur
 	if enc == nil {
 		return &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
 	}
-	in, err := rd.gate.read(r.Context(), replay.Turn)
+	in, err := rd.gate.admitReader(r.Context(), replay.Turn)
 	if err != nil {
 		return err
 	}
 	defer in.leave()
-	watch, err := rd.limits.chargeRequest(r, principalOf(t.who), SpendRead|SpendWatch)
+	watch, err := rd.limits.chargeRequest(r, principalOf(t.identity), SpendRead|SpendWatch)
 	if err != nil {
 		return err
 	}
 	defer watch.End()
-	defer rd.senders.whileMay(t.who, ruleOf(t.route), in.cancel)()
+	defer rd.senders.whileMay(t.identity, ruleOf(t.route), in.cancel)()
 	var out writer
 	begin := func(e stream.Encoder) {
-		h := t.header(w)
+		h := t.replyHeader(w)
 		for name, values := range t.Header {
 			h[http.CanonicalHeaderKey(name)] = values
 		}
@@ -147,7 +147,7 @@ func (rd *readers) refuseReplay(r *http.Request, out writer, err error) error {
 	rd.tasks.Resumed(outcome)
 	if out != nil {
 		_ = out.Close()
-		abort(r)
+		abortReply(r)
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func storedAs(l *task.Log) dialect.StoredTurn {
 // serveReconnect answers a client that lost its stream: with the remaining events, if the turn is
 // stored, and else with 204, which stops an EventSource. It admits clients also during a drain.
 func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *dialect.Route, by *redeemedTicket) error {
-	if err := rd.origins.check(r); err != nil {
+	if err := rd.origins.checkOrigin(r); err != nil {
 		return err
 	}
 	who, err := rd.senderOf(r, rt, by)
@@ -222,7 +222,7 @@ func (rd *readers) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect
 // senderOf returns the sender of a reconnect: the owner of its ticket or of its credential.
 func (rd *readers) senderOf(r *http.Request, rt *dialect.Route, by *redeemedTicket) (*access.Identity, error) {
 	if by != nil {
-		return by.who, nil
+		return by.sender, nil
 	}
 	return rd.senders.authenticate(r, ruleOf(rt))
 }
@@ -245,7 +245,7 @@ type sought struct {
 
 // resumeTurn sends the rest of a turn.
 func (rd *readers) resumeTurn(w http.ResponseWriter, r *http.Request, encoder func(dialect.StoredTurn) stream.Encoder, want sought) error {
-	in, err := rd.gate.read(r.Context(), want.turn)
+	in, err := rd.gate.admitReader(r.Context(), want.turn)
 	if err != nil {
 		return err
 	}
@@ -311,6 +311,6 @@ func (rd *readers) sendLog(in *slot, r *http.Request, log *task.Log, out writer,
 	err := out.Close()
 	zerolog.Ctx(r.Context()).Info().Dict("details", zerolog.Dict().Int("from", from).Int("events", sent)).Msg("turn_resumed")
 	if err != nil || !done {
-		abort(r)
+		abortReply(r)
 	}
 }

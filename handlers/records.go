@@ -40,9 +40,9 @@ type recordAPI struct {
 
 // addRoutes routes the records.
 func (ra *recordAPI) addRoutes(ro *router) {
-	ro.readable("/tasks/:id/checkpoints", inspected, ra.listCheckpoints)
-	ro.readable("/tasks/:id/checkpoints/:sequence", inspected, ra.showCheckpoint)
-	ro.readable("/tasks/:id/sessions/:session", inspected, ra.showSession)
+	ro.routeRead("/tasks/:id/checkpoints", inspected, ra.listCheckpoints)
+	ro.routeRead("/tasks/:id/checkpoints/:sequence", inspected, ra.showCheckpoint)
+	ro.routeRead("/tasks/:id/sessions/:session", inspected, ra.showSession)
 }
 
 // ownTask returns the task of the path, if it is the caller's, and the query. One of
@@ -94,7 +94,7 @@ func checkpointsFrom(query url.Values, e *chat.ValidationError) int {
 	if len(given) == 0 {
 		return 0
 	}
-	n, ok := number(given[0])
+	n, ok := eventNumber(given[0])
 	if !ok || len(given) > 1 {
 		e.Add("/cursor", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "is no next_cursor of a list"})
 	}
@@ -107,7 +107,7 @@ func checkpointsIn(query url.Values, e *chat.ValidationError) int {
 	if len(given) == 0 {
 		return fewCheckpoints
 	}
-	n, ok := number(given[0])
+	n, ok := eventNumber(given[0])
 	if !ok || n < 1 || n > maxCheckpoints || len(given) > 1 {
 		e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
 	}
@@ -120,7 +120,7 @@ func (ra *recordAPI) showCheckpoint(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	n, ok := number(r.PathValue("sequence"))
+	n, ok := eventNumber(r.PathValue("sequence"))
 	if !ok {
 		return &fault.Error{Type: fault.NotFound, Message: "There is no such checkpoint: they are numbered 0, 1, 2 and so on"}
 	}

@@ -25,11 +25,11 @@ func (rp *repeats) rememberContent(r *http.Request, t *turn) error {
 		return nil
 	}
 	count := t.route.Repeats(r)
-	mine, known := rp.admitted.note(*t.content, count > 0)
+	mine, known := rp.admitted.addTurn(*t.content, count > 0)
 	if rp.tasks != nil && mine != nil { // another gateway may know it
 		known = rp.tasks.NoteContent(r.Context(), *t.content, chat.RequestID(r.Context()), count > 0) || known
 	}
-	t.note, t.first = mine, !known
+	t.contentNote, t.first = mine, !known
 	if known && count > 0 {
 		rp.metrics.repetitions.Inc()
 		zerolog.Ctx(r.Context()).Info().Dict("details", zerolog.Dict().Int("retry_count", count)).Msg("retry_refused")
@@ -48,10 +48,10 @@ func (rp *repeats) forgetFirst(r *http.Request, t *turn) {
 
 // forgetContent removes the content of a turn that may be sent a second time.
 func (rp *repeats) forgetContent(r *http.Request, t *turn) {
-	if t.note == nil {
+	if t.contentNote == nil {
 		return
 	}
-	rp.admitted.drop(t.note)
+	rp.admitted.removeNote(t.contentNote)
 	if rp.tasks != nil {
 		rp.tasks.DropContent(r.Context(), *t.content, chat.RequestID(r.Context()))
 	}

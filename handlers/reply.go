@@ -24,7 +24,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 
 // writeBody sends a JSON text.
 func writeBody(w http.ResponseWriter, status int, body []byte) {
-	respond(w, &dialect.Reply{Status: status, Body: body})
+	writeReply(w, &dialect.Reply{Status: status, Body: body})
 }
 
 // replyNoContent answers 204, the one reply that makes an EventSource stop for good.
@@ -33,8 +33,8 @@ func replyNoContent(w http.ResponseWriter) error {
 	return nil
 }
 
-// respond sends a reply that is not a stream.
-func respond(w http.ResponseWriter, reply *dialect.Reply) {
+// writeReply sends a reply that is not a stream.
+func writeReply(w http.ResponseWriter, reply *dialect.Reply) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	for name, values := range reply.Header {

@@ -47,10 +47,10 @@ func breaking(t *testing.T, sealed bool) (_ *httptest.Server, stopped chan struc
 		"/whole":            func(http.ResponseWriter, *http.Request) {},
 		"/panic":            func(http.ResponseWriter, *http.Request) { panic("SECRET") },
 		"/aborted":          func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"/lost-owner":       func(_ http.ResponseWriter, r *http.Request) { abort(r) },
-		"/credential-ended": func(w http.ResponseWriter, r *http.Request) { cut(w, r) },
+		"/lost-owner":       func(_ http.ResponseWriter, r *http.Request) { abortReply(r) },
+		"/credential-ended": func(w http.ResponseWriter, r *http.Request) { breakReply(w, r) },
 	} {
-		s.routes.echo.GET(path, raw(func(w http.ResponseWriter, r *http.Request) error {
+		s.routes.echo.GET(path, netHandler(func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: half\n\n")
 			_ = http.NewResponseController(w).Flush()
@@ -58,7 +58,7 @@ func breaking(t *testing.T, sealed bool) (_ *httptest.Server, stopped chan struc
 			return nil
 		}))
 	}
-	s.routes.echo.GET("/bug", raw(func(http.ResponseWriter, *http.Request) error { panic("SECRET") }))
+	s.routes.echo.GET("/bug", netHandler(func(http.ResponseWriter, *http.Request) error { panic("SECRET") }))
 	srv := httptest.NewUnstartedServer(s)
 	srv.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return WithConn(ctx, Conn{Conn: c}) }
 	if sealed {

@@ -27,9 +27,9 @@ func newRouted(rt dialect.Route) *routed {
 	return &routed{rt, strings.Split(strings.TrimPrefix(rt.Path, "/"), "/")}
 }
 
-// parameter returns the name of a segment that stands for others, and whether it
+// parameterOf returns the name of a segment that stands for others, and whether it
 // stands for all that follow.
-func parameter(segment string) (name string, rest bool) {
+func parameterOf(segment string) (name string, rest bool) {
 	inner, ok := strings.CutPrefix(segment, "{")
 	if !ok {
 		return "", false
@@ -38,11 +38,11 @@ func parameter(segment string) (name string, rest bool) {
 	return strings.CutSuffix(inner, "...")
 }
 
-// matches says whether path is one of the route's.
-func (rt *routed) matches(path string) bool {
+// matchesPath says whether path is one of the route's.
+func (rt *routed) matchesPath(path string) bool {
 	given := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, want := range rt.segments {
-		name, rest := parameter(want)
+		name, rest := parameterOf(want)
 		switch {
 		case i == len(given):
 			return false
@@ -75,8 +75,8 @@ func setPathValues(c echo.Context, names []string) {
 	}
 }
 
-// parameters returns the names of a path's segments that stand for others, as echo writes them.
-func parameters(path string) (names []string) {
+// parameterNames returns the names of a path's segments that stand for others, as echo writes them.
+func parameterNames(path string) (names []string) {
 	for segment := range strings.SplitSeq(path, "/") {
 		if name, ok := strings.CutPrefix(segment, ":"); ok {
 			names = append(names, name)

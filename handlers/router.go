@@ -49,7 +49,7 @@ func (ro *router) addProtocolRoute(rt *routed, h echo.HandlerFunc) {
 	var path strings.Builder
 	var names []string
 	for _, segment := range rt.segments {
-		name, rest := parameter(segment)
+		name, rest := parameterOf(segment)
 		switch {
 		case rest:
 			segment = "*"
@@ -72,20 +72,20 @@ func (ro *router) addProtocolRoute(rt *routed, h echo.HandlerFunc) {
 	}
 }
 
-// readable routes a GET that has no effect, and HEAD, for which net/http leaves the body out.
-func (ro *router) readable(path string, of rule, h func(http.ResponseWriter, *http.Request) error) {
-	ro.guarded(http.MethodGet, path, of, ignoring(h))
-	ro.guarded(http.MethodHead, path, of, ignoring(h))
+// routeRead routes a GET that has no effect, and HEAD, for which net/http leaves the body out.
+func (ro *router) routeRead(path string, of rule, h func(http.ResponseWriter, *http.Request) error) {
+	ro.routeGuarded(http.MethodGet, path, of, withoutIdentity(h))
+	ro.routeGuarded(http.MethodHead, path, of, withoutIdentity(h))
 }
 
-// ignoring makes a handler that asks of one that does not.
-func ignoring(h func(http.ResponseWriter, *http.Request) error) asks {
+// withoutIdentity makes a handler that asks of one that does not.
+func withoutIdentity(h func(http.ResponseWriter, *http.Request) error) asks {
 	return func(w http.ResponseWriter, r *http.Request, _ *access.Identity) error { return h(w, r) }
 }
 
-// guarded serves a path that runs no turn, for those whom its rule allows.
-func (ro *router) guarded(method, path string, of rule, h asks) {
-	names := parameters(path)
+// routeGuarded serves a path that runs no turn, for those whom its rule allows.
+func (ro *router) routeGuarded(method, path string, of rule, h asks) {
+	names := parameterNames(path)
 	ro.addRoute(method, path, of, func(c echo.Context) error {
 		w, r := c.Response().Writer, c.Request()
 		setPathValues(c, names)
@@ -109,8 +109,8 @@ func (ro *router) addRoute(method, path string, of rule, h echo.HandlerFunc) {
 	ro.echo.Add(method, path, h)
 }
 
-// raw keeps echo at the edge: handlers see net/http only. The response is the
+// netHandler keeps echo at the edge: handlers see net/http only. The response is the
 // server's own, because echo's swallows the error of Flush.
-func raw(h func(http.ResponseWriter, *http.Request) error) echo.HandlerFunc {
+func netHandler(h func(http.ResponseWriter, *http.Request) error) echo.HandlerFunc {
 	return func(c echo.Context) error { return h(c.Response().Writer, c.Request()) }
 }

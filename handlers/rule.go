@@ -38,8 +38,8 @@ func ruleOf(rt *dialect.Route) rule {
 	return rule{cmp.Or(rt.Scopes, turnScopes), rt.Use}
 }
 
-// allows reports whether a sender has the scopes that a path needs.
-func (of rule) allows(who *access.Identity) bool { return of == anySender || who.May(of.scopes) }
+// allowsSender reports whether a sender has the scopes that a path needs.
+func (of rule) allowsSender(who *access.Identity) bool { return of == anySender || who.May(of.scopes) }
 
 // sentBy returns the request with who has sent it. It is apart from open, whose frame lies on the
 // stack while the body is decoded.

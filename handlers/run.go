@@ -33,18 +33,18 @@ func (tr *turnRunner) runTurn(in *slot, w http.ResponseWriter, r *http.Request, 
 	if t.Close != nil {
 		defer t.Close()
 	}
-	defer t.spent()
+	defer t.endCharge()
 	if t.Begun != nil {
 		t.Begun(in.cancel)
 	}
 	ctx, o := tr.beginTurn(in, w, r, t)
-	within := t.counted(ctx)
+	within := t.chargedContext(ctx)
 	if t.stored != nil {
 		within = t.stored.Context(within)
 	}
 	err := t.frame.Run(within, &t.Request, &o.seen)
 	if tr.accountTurn(ctx, o, err) && t.Mode != dialect.Unattended {
-		abort(r)
+		abortReply(r)
 	}
 }
 
@@ -65,7 +65,7 @@ func (tr *turnRunner) beginTurn(in *slot, w http.ResponseWriter, r *http.Request
 	o.span = span
 	log := zerolog.Ctx(ctx)
 	logAsked(log, r, t)
-	announce(t.header(w), log, t)
+	addTurnHeaders(t.replyHeader(w), log, t)
 	o.out = tr.outputs.turnWriter(w, r, t, in.cancel)
 	if t.stored != nil {
 		t.stored.OnBreak(o.out.Discard)
@@ -123,9 +123,9 @@ func logAsked(log *zerolog.Logger, r *http.Request, t *turn) {
 	log.Info().Dict("details", details).Msg("request_received")
 }
 
-// announce adds what the head of the reply says of the turn. That a part of its history
+// addTurnHeaders adds what the head of the reply says of the turn. That a part of its history
 // was left out is for the operator too.
-func announce(h http.Header, log *zerolog.Logger, t *turn) {
+func addTurnHeaders(h http.Header, log *zerolog.Logger, t *turn) {
 	for name, values := range t.Header {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
@@ -163,13 +163,13 @@ func (tr *turnRunner) accountTurn(ctx context.Context, o *emission, err error) (
 // logCompleted logs the end of a turn. err is why it ended without an answer; nil if it
 // had one.
 func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Duration) {
-	reason := seen.ending()
+	reason := seen.finishReason()
 	details := zerolog.Dict().
 		Int64("total_duration_ms", total.Milliseconds()).
 		Bool("success", reason.Success()).
 		Str("finish_reason", string(reason)).
-		Strs("tools_called", loggedNames(seen.called())).
-		Int("events", seen.total())
+		Strs("tools_called", loggedNames(seen.calledTools())).
+		Int("events", seen.totalEvents())
 	if err != nil {
 		details.AnErr("cause", err)
 	}

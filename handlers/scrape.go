@@ -11,7 +11,7 @@ import (
 // serveMetrics routes the metrics of r.
 func serveMetrics(ro *router, r *metrics.Registry) {
 	shown := metricsHandler(r)
-	ro.readable("/metrics", measured, func(w http.ResponseWriter, r *http.Request) error { shown.ServeHTTP(w, r); return nil })
+	ro.routeRead("/metrics", measured, func(w http.ResponseWriter, r *http.Request) error { shown.ServeHTTP(w, r); return nil })
 }
 
 // metricsHandler panics when a collector fails, so that the reply is a 500 like any

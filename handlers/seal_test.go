@@ -116,7 +116,7 @@ func TestAddressForOperators(t *testing.T) {
 			t.Parallel()
 			var did []string
 			tt.o.Agents = noAgents{}
-			tt.o.Did = func(_ *http.Request, who *access.Identity, action, target string) {
+			tt.o.OnAction = func(_ *http.Request, who *access.Identity, action, target string) {
 				if (who == nil) != (tt.o.Authorize == nil) {
 					t.Errorf("done by %+v", who)
 				}

@@ -8,7 +8,7 @@ import (
 
 // bindPrincipal binds a turn to its sender: it runs for them, not for anyone whom its body names.
 func (s *senders) bindPrincipal(r *http.Request, t *turn) error {
-	who := t.who
+	who := t.identity
 	if who == nil {
 		return nil
 	}

@@ -164,9 +164,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.front.identifyRequest(w, r)
 	tw := s.front.trackReply(w, r)
 	closeResets(r, true)
-	defer s.front.refuser.caught(tw)
+	defer s.front.refuser.answerPanic(tw)
 	s.front.sealReply(tw, r)
-	if !s.front.answered(tw, r) {
+	if !s.front.isAnswered(tw, r) {
 		s.routes.echo.ServeHTTP(tw, r)
 	}
 	tw.linger()
@@ -178,10 +178,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) Admin(o Operators) http.Handler {
 	a := &admin{Operators: o, front: s.front, health: s.health, catalogue: s.catalogue, bodies: s.front.bodies, metrics: metricsHandler(s.metrics)}
 	if s.senders.door != nil {
-		a.Authorize, a.Did = s.senders.authorize, s.senders.auditAction
+		a.Authorize, a.OnAction = s.senders.authorize, s.senders.auditAction
 	}
-	if a.Did == nil {
-		a.Did = func(*http.Request, *access.Identity, string, string) {}
+	if a.OnAction == nil {
+		a.OnAction = func(*http.Request, *access.Identity, string, string) {}
 	}
 	return a
 }
@@ -203,7 +203,7 @@ func (s *Server) Drain() {
 func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 
 // Wait returns when, after Drain, no stream runs any more, or with the error of ctx.
-func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
+func (s *Server) Wait(ctx context.Context) error { return s.gate.awaitEmpty(ctx) }
 
 // Close logs what is left to log. It is called when no request is served any more.
 func (s *Server) Close() {

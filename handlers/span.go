@@ -10,13 +10,13 @@ func (o *observer) endSpan(span trace.Span) {
 	if !span.On() {
 		return
 	}
-	reason := o.ending()
+	reason := o.finishReason()
 	span.String("sluice.finish_reason", string(reason))
-	span.Fail(o.failure(reason))
+	span.Fail(o.failureType(reason))
 }
 
-// failure returns why the turn failed; empty: it did not.
-func (o *observer) failure(reason stream.FinishReason) string {
+// failureType returns why the turn failed; empty: it did not.
+func (o *observer) failureType(reason stream.FinishReason) string {
 	if reason.Success() {
 		return ""
 	}

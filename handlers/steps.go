@@ -26,7 +26,7 @@ type guardStep func(r *http.Request, rt *dialect.Route, who *access.Identity) (*
 // (ServeHTTP has checked the host before.)
 func newGuard(gate *gate, origins *originPolicy, senders *senders, limits *limits) *guard {
 	gd := &guard{gate: gate, origins: origins, senders: senders, limits: limits}
-	gd.steps = []guardStep{gd.notDraining, gd.allowedOrigin, gd.authentic, gd.withinLimits, fitHeaders, gd.freePlace}
+	gd.steps = []guardStep{gd.notDraining, gd.allowedOrigin, gd.authenticSender, gd.withinLimits, fitHeaders, gd.freePlace}
 	return gd
 }
 
@@ -44,14 +44,14 @@ func (gd *guard) admitRequest(r *http.Request, rt *dialect.Route, who *access.Id
 // notDraining refuses turns: another gateway may accept them.
 func (gd *guard) notDraining(_ *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if gd.gate.isDraining() && !rt.Mixed {
-		return who, gd.gate.vacant()
+		return who, gd.gate.checkVacant()
 	}
 	return who, nil
 }
 
 // allowedOrigin refuses what a foreign page can make a browser send.
 func (gd *guard) allowedOrigin(r *http.Request, _ *dialect.Route, who *access.Identity) (*access.Identity, error) {
-	return who, gd.origins.check(r)
+	return who, gd.origins.checkOrigin(r)
 }
 
 // fitHeaders refuses a body by its headers alone: of another type, packed in another way, or
@@ -74,8 +74,8 @@ func fitHeaders(r *http.Request, rt *dialect.Route, who *access.Identity) (*acce
 	return who, nil
 }
 
-// authentic asks Config.Door who the sender is, and whether they may.
-func (gd *guard) authentic(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+// authenticSender asks Config.Door who the sender is, and whether they may.
+func (gd *guard) authenticSender(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if who != nil { // a ticket says it
 		return who, nil
 	}
@@ -93,5 +93,5 @@ func (gd *guard) freePlace(_ *http.Request, rt *dialect.Route, who *access.Ident
 	if rt.Mixed {
 		return who, nil
 	}
-	return who, gd.gate.vacant()
+	return who, gd.gate.checkVacant()
 }

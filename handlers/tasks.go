@@ -28,13 +28,13 @@ type taskAPI struct {
 func (ta *taskAPI) addRoutes(ro *router) {
 	ta.origins.allowMethod(http.MethodPost)
 	ta.origins.allowMethod(http.MethodDelete)
-	ro.readable("/tasks", inspected, ta.listTasks)
-	ro.readable("/tasks/:id", inspected, ta.showTask)
-	ro.readable("/tasks/:id/trace", inspected, ta.showTrace)
-	ro.guarded(http.MethodGet, "/tasks/:id/events", inspected, ta.taskEvents)
-	ro.guarded(http.MethodHead, "/tasks/:id/events", inspected, ta.taskEvents)
-	ro.guarded(http.MethodPost, "/tasks/:id/cancel", changing, ignoring(ta.cancelTask))
-	ro.guarded(http.MethodDelete, "/conversations/:id", changing, ignoring(ta.forgetConversation))
+	ro.routeRead("/tasks", inspected, ta.listTasks)
+	ro.routeRead("/tasks/:id", inspected, ta.showTask)
+	ro.routeRead("/tasks/:id/trace", inspected, ta.showTrace)
+	ro.routeGuarded(http.MethodGet, "/tasks/:id/events", inspected, ta.taskEvents)
+	ro.routeGuarded(http.MethodHead, "/tasks/:id/events", inspected, ta.taskEvents)
+	ro.routeGuarded(http.MethodPost, "/tasks/:id/cancel", changing, withoutIdentity(ta.cancelTask))
+	ro.routeGuarded(http.MethodDelete, "/conversations/:id", changing, withoutIdentity(ta.forgetConversation))
 }
 
 // listTasks replies with a page of the caller's tasks, newest first. Those of
@@ -153,7 +153,7 @@ func (ta *taskAPI) forgetConversation(w http.ResponseWriter, r *http.Request) er
 
 // callerOfChange returns the caller of a change. It refuses foreign pages.
 func (ta *taskAPI) callerOfChange(w http.ResponseWriter, r *http.Request) (task.Caller, error) {
-	if err := ta.origins.check(r); err != nil {
+	if err := ta.origins.checkOrigin(r); err != nil {
 		return task.Caller{}, err
 	}
 	if err := ta.bodies.dropBody(w, r); err != nil {
@@ -166,7 +166,7 @@ func (ta *taskAPI) callerOfChange(w http.ResponseWriter, r *http.Request) (task.
 // taskEvents reports a turn of a task in our own protocol, whatever protocol began it: from the
 // first event, or behind the one that Last-Event-ID or after names.
 func (ta *taskAPI) taskEvents(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
-	if err := ta.origins.check(r); err != nil {
+	if err := ta.origins.checkOrigin(r); err != nil {
 		return err
 	}
 	c, query, err := callerOf(r)
@@ -203,7 +203,7 @@ func positionOf(r *http.Request, query url.Values, last string) (after int, turn
 	}
 	var e chat.ValidationError
 	if text := query.Get("after"); text != "" {
-		n, ok := number(text)
+		n, ok := eventNumber(text)
 		if after = n; !ok {
 			e.Add("/after", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the number of an event"})
 		}

@@ -53,9 +53,9 @@ type catalogue struct {
 
 // addRoutes routes the lists.
 func (c *catalogue) addRoutes(ro *router) {
-	ro.readable("/agents", reading, c.listAgents)
-	ro.readable("/workflows", reading, c.listWorkflows)
-	ro.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {
+	ro.routeRead("/agents", reading, c.listAgents)
+	ro.routeRead("/workflows", reading, c.listWorkflows)
+	ro.routeRead("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {
 		return c.showAgent(w, tenantOf(r), r.PathValue("id"))
 	})
 }

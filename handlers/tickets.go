@@ -65,34 +65,34 @@ func sealedFor(who *access.Identity, query url.Values) *ticket {
 	}
 	t.Tenant, t.User, t.Scopes, t.Class = who.Tenant, who.ID, who.Scopes, who.Class
 	t.Method, t.KeyID, t.By = who.Method, who.KeyID, who.By
-	t.Expires, t.Ends = seconds(who.Expires), seconds(who.Ends)
+	t.Expires, t.Ends = unixSeconds(who.Expires), unixSeconds(who.Ends)
 	return t
 }
 
-// seconds is a time in seconds since 1970; 0 if it is zero.
-func seconds(t time.Time) int64 {
+// unixSeconds is a time in seconds since 1970; 0 if it is zero.
+func unixSeconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.Unix()
 }
 
-// fromSeconds is the opposite of seconds.
-func fromSeconds(s int64) time.Time {
+// fromUnixSeconds is the opposite of seconds.
+func fromUnixSeconds(s int64) time.Time {
 	if s == 0 {
 		return time.Time{}
 	}
 	return time.Unix(s, 0)
 }
 
-// identity is who has got the ticket; nil: nobody was asked.
-func (t *ticket) identity() *access.Identity {
+// issuedTo is who has got the ticket; nil: nobody was asked.
+func (t *ticket) issuedTo() *access.Identity {
 	if t.Method == "" {
 		return nil
 	}
 	return &access.Identity{
 		Principal: chat.Principal{Tenant: t.Tenant, ID: t.User, Scopes: t.Scopes, Class: t.Class, By: t.By, KeyID: t.KeyID},
-		Method:    t.Method, Expires: fromSeconds(t.Expires), Ends: fromSeconds(t.Ends),
+		Method:    t.Method, Expires: fromUnixSeconds(t.Expires), Ends: fromUnixSeconds(t.Ends),
 	}
 }
 
@@ -110,7 +110,7 @@ type ticketOffice struct {
 // addRoutes routes the request for a ticket. It is admitted like the turn that the ticket is for.
 func (to *ticketOffice) addRoutes(ro *router) {
 	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
-	ro.addRoute(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return to.issueTicket(w, r, rt) }))
+	ro.addRoute(http.MethodPost, ticketPath, ruleOf(rt), netHandler(func(w http.ResponseWriter, r *http.Request) error { return to.issueTicket(w, r, rt) }))
 }
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
@@ -123,13 +123,13 @@ func (to *ticketOffice) issueTicket(w http.ResponseWriter, r *http.Request, rt *
 	if err != nil {
 		return err
 	}
-	charged, err := to.limits.chargeRequest(r, principalOf(t.identity()), SpendRequest)
+	charged, err := to.limits.chargeRequest(r, principalOf(t.issuedTo()), SpendRequest)
 	if err != nil {
 		return err
 	}
 	charged.Headers(w.Header())
 	to.metrics.tickets.Inc("issued")
-	to.senders.audit.recordEvent(r, "ticket_issued", describing(who))
+	to.senders.audit.recordEvent(r, "ticket_issued", describeSender(who))
 	expires := time.UnixMilli(t.Until).UTC().Format(time.RFC3339Nano)
 	return writeJSON(w, http.StatusCreated, issuedTicket{sealed, streamPath + "?" + ticketMark + sealed, expires})
 }
@@ -198,8 +198,8 @@ func newNonce() string {
 	return "ticket_" + hex.EncodeToString(b[:])
 }
 
-// describing adds who did something to a line of the audit.
-func describing(who *access.Identity) func(*zerolog.Event) {
+// describeSender adds who did something to a line of the audit.
+func describeSender(who *access.Identity) func(*zerolog.Event) {
 	return func(d *zerolog.Event) {
 		if who != nil {
 			d.Str("method", string(who.Method))
@@ -209,8 +209,8 @@ func describing(who *access.Identity) func(*zerolog.Event) {
 
 // redeemedTicket is the ticket by which a request came.
 type redeemedTicket struct {
-	who   *access.Identity // nil: nobody was asked
-	route *dialect.Route   // of the request, which its ticket has paid for
+	sender *access.Identity // nil: nobody was asked
+	route  *dialect.Route   // of the request, which its ticket has paid for
 }
 
 // redeemTicket reads the ticket of a request for a stream, if it shows one, and returns the request
@@ -220,7 +220,7 @@ func (to *ticketOffice) redeemTicket(r *http.Request, rt *dialect.Route) (*http.
 	if !to.isTicketed(r, rt) {
 		return r, nil, nil
 	}
-	if err := to.guard.origins.check(r); err != nil {
+	if err := to.guard.origins.checkOrigin(r); err != nil {
 		return r, nil, err
 	}
 	if _, err := to.guard.notDraining(r, rt, nil); err != nil && !isReconnect(r) {
@@ -271,7 +271,7 @@ func (to *ticketOffice) openTicket(r *http.Request, of rule) (*ticket, *access.I
 		return nil, nil, access.Invalid("form")
 	}
 	if len(query["ticket"]) > 1 || len(query) > 1 {
-		return nil, nil, besides(query)
+		return nil, nil, refuseBeside(query)
 	}
 	if to.senders.door != nil && isShown(r) { // else a proxy in front may have asked for it
 		return nil, nil, access.Invalid("several")
@@ -284,7 +284,7 @@ func (to *ticketOffice) openTicket(r *http.Request, of rule) (*ticket, *access.I
 	if origin := r.Header.Get("Origin"); origin != "" && origin != t.Origin {
 		return nil, nil, access.Invalid("origin")
 	}
-	who := t.identity()
+	who := t.issuedTo()
 	if (who == nil) != (to.senders.door == nil) || who != nil && !to.senders.mayStill(who, of) {
 		return nil, nil, access.Invalid("credential")
 	}
@@ -320,8 +320,8 @@ func (to *ticketOffice) ownTurn(ctx context.Context, t *ticket) (string, error) 
 	return to.tasks.KeyedTurn(ctx, t.Tenant, p.Owner(query.Get("user_id")), t.Key)
 }
 
-// besides refuses what stands next to a ticket.
-func besides(query url.Values) error {
+// refuseBeside refuses what stands next to a ticket.
+func refuseBeside(query url.Values) error {
 	e := new(chat.ValidationError)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if name != "ticket" || len(query[name]) > 1 {

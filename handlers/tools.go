@@ -34,7 +34,7 @@ type annotations struct {
 // serveTools routes the list of the tools that the model can call now. As in a turn, the list
 // leaves out tools of unavailable servers. With a nil offer it is empty.
 func serveTools(ro *router, offer func(context.Context) *tool.Set) {
-	ro.readable("/tools", reading, func(w http.ResponseWriter, r *http.Request) error {
+	ro.routeRead("/tools", reading, func(w http.ResponseWriter, r *http.Request) error {
 		list := struct {
 			Tools []listedTool `json:"tools"`
 		}{Tools: []listedTool{}}

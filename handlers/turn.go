@@ -17,16 +17,16 @@ import (
 // turn is a request that has passed validation.
 type turn struct {
 	*dialect.Exchange
-	route *dialect.Route
-	who   *access.Identity // who sent it; nil: nobody was asked
-	began time.Time
-	frame stream.Frame
+	route    *dialect.Route
+	identity *access.Identity // identity sent it; nil: nobody was asked
+	began    time.Time
+	frame    stream.Frame
 	// noRoom is true from when the store has no room for the turn until its client is warned;
 	// nil: that cannot be.
 	noRoom *atomic.Bool
 	// Of a turn whose client sends requests again by itself, without a key.
-	content *[32]byte // what makes two requests one; nil: no such client
-	note    *admittedTurn
+	content     *[32]byte // what makes two requests one; nil: no such client
+	contentNote *admittedTurn
 	// Of a turn that is kept.
 	stored *task.Turn
 	sum    *[32]byte // of what came with Key; nil without one
@@ -37,12 +37,12 @@ type turn struct {
 	accepted *approval.Accepted
 	ticketed bool // it came by a ticket
 	// chargedAs is true once the dialect has said the use of a request of dialect.Either.
-	chargedAs bool
-	first     bool      // its content has not come before
-	charged   Allowance // nil: it is not admitted yet, or nothing limits turns
-	sender    *string   // who has answered, as an owner of keys; nil: the turn begins
-	asked     string    // the kept turn that waited; empty: it was not kept
-	question  string    // that was answered
+	chargedAs  bool
+	first      bool      // its content has not come before
+	charged    Allowance // nil: it is not admitted yet, or nothing limits turns
+	sender     *string   // who has answered, as an owner of keys; nil: the turn begins
+	askingTurn string    // the kept turn that waited; empty: it was not kept
+	question   string    // that was answered
 }
 
 // endKey undoes turns.reserveKey.
@@ -52,30 +52,30 @@ func (t *turn) endKey() {
 	}
 }
 
-// claim uses the answer up, if the turn has one.
-func (t *turn) claim(ctx context.Context) error {
+// claimAnswer uses the answer up, if the turn has one.
+func (t *turn) claimAnswer(ctx context.Context) error {
 	if t.accepted == nil {
 		return nil
 	}
 	return t.accepted.Claim(ctx)
 }
 
-// unclaim undoes claim.
-func (t *turn) unclaim() {
+// unclaimAnswer undoes claim.
+func (t *turn) unclaimAnswer() {
 	if t.accepted != nil {
 		t.accepted.Unclaim()
 	}
 }
 
-// uncharge undoes limits.chargeTurn.
-func (t *turn) uncharge() {
+// undoCharge undoes limits.chargeTurn.
+func (t *turn) undoCharge() {
 	if t.charged != nil {
 		t.charged.Cancel()
 	}
 }
 
-// counted returns the context of a turn, whose calls of models are charged to it.
-func (t *turn) counted(ctx context.Context) context.Context {
+// chargedContext returns the context of a turn, whose calls of models are charged to it.
+func (t *turn) chargedContext(ctx context.Context) context.Context {
 	if t.charged == nil || t.charged == (nothing{}) {
 		return ctx
 	}
@@ -84,15 +84,15 @@ func (t *turn) counted(ctx context.Context) context.Context {
 	return chat.WithTurn(ctx, turn)
 }
 
-// spent says that a turn is over.
-func (t *turn) spent() {
+// endCharge says that a turn is over.
+func (t *turn) endCharge() {
 	if t.charged != nil {
 		t.charged.End()
 	}
 }
 
-// header is that of the reply. That of a turn without a reader goes nowhere.
-func (t *turn) header(w http.ResponseWriter) http.Header {
+// replyHeader is that of the reply. That of a turn without a reader goes nowhere.
+func (t *turn) replyHeader(w http.ResponseWriter) http.Header {
 	switch {
 	case t.early != nil:
 		return t.early.header
@@ -136,8 +136,8 @@ func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 	return t.route.Resume
 }
 
-// durable says whether a turn is a run of a workflow.
-func durable(req *chat.Request) bool {
+// isDurable says whether a turn is a run of a workflow.
+func isDurable(req *chat.Request) bool {
 	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
 }
 
@@ -148,8 +148,8 @@ func (t *turn) taskRequest(r *http.Request, recalls bool) task.Request {
 		asked = task.Protocol{Dialect: t.route.Dialect, Began: t.began.UnixNano(), Facts: t.Facts}
 	}
 	return task.Request{
-		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, AskingTurn: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Recall: recalls, Detached: t.Mode != dialect.Attached, Retracts: t.route.Retracts, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
+		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, AskingTurn: t.askingTurn, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		Recall: recalls, Detached: t.Mode != dialect.Attached, Retracts: t.route.Retracts, Durable: isDurable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
 		Sender: t.sender,
 	}
 }

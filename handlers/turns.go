@@ -61,7 +61,7 @@ func (ts *turns) startTurn(r *http.Request, t *turn) (_ *slot, err error) {
 		return nil, err
 	}
 	defer undoStep(&err, func() { ts.repeats.forgetFirst(r, t) })
-	in, err := ts.gate.enter(ts.parentOf(r, t))
+	in, err := ts.gate.admitStream(ts.parentOf(r, t))
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +78,11 @@ func (ts *turns) startTurn(r *http.Request, t *turn) (_ *slot, err error) {
 	if err = ts.limits.chargeTurn(r, t); err != nil {
 		return nil, err
 	}
-	defer undoStep(&err, t.uncharge)
-	if err = t.claim(in.ctx); err != nil {
+	defer undoStep(&err, t.undoCharge)
+	if err = t.claimAnswer(in.ctx); err != nil {
 		return nil, err
 	}
-	defer undoStep(&err, t.unclaim)
+	defer undoStep(&err, t.unclaimAnswer)
 	if err = ts.storeTurn(in, r, t); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (ts *turns) chooseRunner(t *turn) (err error) {
 		return nil
 	}
 	frame.Runner, frame.Timeout, err = ts.choose(req)
-	frame.Late = ts.tasks != nil && durable(req)
+	frame.Late = ts.tasks != nil && isDurable(req)
 	return err
 }
 
@@ -135,7 +135,7 @@ func (ts *turns) parentOf(r *http.Request, t *turn) context.Context {
 // reserveKey reserves the key of a turn, unless its task remembers it. Its undo is turn.endKey.
 func (ts *turns) reserveKey(t *turn) (err error) {
 	if ts.tasks == nil {
-		t.releaseKey, err = ts.keys.reserve(&t.Request, t.Key)
+		t.releaseKey, err = ts.keys.reserveKey(&t.Request, t.Key)
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func (ts *turns) storeTurn(in *slot, r *http.Request, t *turn) (err error) {
 // bindTask binds a turn to its task, and has the gate hand the turn over when the process ends.
 func (ts *turns) bindTask(in *slot, t *turn) {
 	t.noRoom = t.stored.NoRoom()
-	if t.asked != "" {
+	if t.askingTurn != "" {
 		t.accepted.Decided(in.ctx)
 	}
 	t.Request.Task, t.Request.Turn = t.stored.Task(), t.stored.ID()
@@ -192,8 +192,8 @@ func (ts *turns) runStored(in *slot, w http.ResponseWriter, r *http.Request, t *
 		return
 	}
 	defer t.stored.End()
-	if t.who != nil && w != nil && t.Mode != dialect.Attached && durable(&t.Request) { // its client only watches
-		defer ts.senders.whileMay(t.who, ruleOf(t.route), func(error) { cut(w, r) })()
+	if t.identity != nil && w != nil && t.Mode != dialect.Attached && isDurable(&t.Request) { // its client only watches
+		defer ts.senders.whileMay(t.identity, ruleOf(t.route), func(error) { breakReply(w, r) })()
 	}
 	if t.Mode != dialect.Unattended {
 		defer context.AfterFunc(r.Context(), t.stored.ClientLeft)()
@@ -213,7 +213,7 @@ func (ts *turns) runUnattended(in *slot, w http.ResponseWriter, r *http.Request,
 	// Ends: the turn has its `done`.
 	// Waits: `handlers`, which counts it for a drain as any turn.
 	go func() { // the gate waits for it
-		defer survive(in.ctx)
+		defer recoverPanic(in.ctx)
 		ts.runStored(in, nil, r, t)
 	}()
 	if err == nil {

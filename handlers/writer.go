@@ -19,10 +19,10 @@ type trackedWriter struct {
 	timeout time.Duration // of the writes of a reply that is not a stream; 0: none
 }
 
-// begin also bounds the time of the reply, for a client that does not read. A stream
+// beginReply also bounds the time of the reply, for a client that does not read. A stream
 // sets deadlines of its own. Those of other replies end with them: over HTTP/1 net/http
 // clears them behind the reply, and over HTTP/2 they are the request's own.
-func (w *trackedWriter) begin() {
+func (w *trackedWriter) beginReply() {
 	if w.begun {
 		return
 	}
@@ -33,20 +33,20 @@ func (w *trackedWriter) begin() {
 	if w.r.ProtoMajor != 1 {
 		return
 	}
-	if w.closing = !settle(w.ResponseWriter, w.r); w.closing {
+	if w.closing = !settleBody(w.ResponseWriter, w.r); w.closing {
 		w.Header().Set("Connection", "close")
 	}
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *trackedWriter) WriteHeader(status int) {
-	w.begin()
+	w.beginReply()
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements io.Writer.
 func (w *trackedWriter) Write(p []byte) (int, error) {
-	w.begin()
+	w.beginReply()
 	return w.ResponseWriter.Write(p)
 }
 

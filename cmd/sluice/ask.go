@@ -197,7 +197,7 @@ func exitCodeOf(o ask.Outcome) int {
 	switch o {
 	case ask.Succeeded:
 		return exitOK
-	case ask.Asked:
+	case ask.Unanswered:
 		return exitAsked
 	case ask.Unchecked:
 		return exitUnchecked

@@ -111,7 +111,7 @@ func (f doctorFlags) config() (doctor.Config, error) {
 // ours.
 func showFinding(w io.Writer, f doctor.Finding, s terminal.Style) {
 	check, seen := terminal.Printable(f.Check), terminal.Printable(f.Seen)
-	color := map[doctor.Verdict]string{doctor.Good: s.Green, doctor.Note: s.Yellow, doctor.Problem: s.Red}[f.Verdict]
+	color := map[doctor.Verdict]string{doctor.Good: s.Green, doctor.Notice: s.Yellow, doctor.Problem: s.Red}[f.Verdict]
 	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.Reset, check, seen)
 	if f.Means != "" {
 		fmt.Fprintf(w, "%22s%s%s%s\n", "", s.Dim, f.Means, s.Reset)

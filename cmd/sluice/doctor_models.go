@@ -86,11 +86,11 @@ func findingsOf(e operate.Examined) []doctor.Finding {
 	}
 	call := trialOf(key, "a tool call", e.Call)
 	if e.Forced && e.Call.Err == nil {
-		call.Verdict, call.Seen = doctor.Note, call.Seen+", but only when it was obliged to"
+		call.Verdict, call.Seen = doctor.Notice, call.Seen+", but only when it was obliged to"
 		call.Means = "Turns leave the choice to the model: it may answer without its tools."
 	}
 	if e.Model == providers.OfflineModel {
-		call = doctor.Finding{Check: key, Verdict: doctor.Note, Seen: "a simulator, which calls only the tools that its phrases are about"}
+		call = doctor.Finding{Check: key, Verdict: doctor.Notice, Seen: "a simulator, which calls only the tools that its phrases are about"}
 	}
 	object := trialOf(key, "a structured answer", e.Object)
 	object.Seen += ", asked for in mode " + e.Mode
@@ -104,7 +104,7 @@ func findingsOf(e operate.Examined) []doctor.Finding {
 func knownOf(key string, e operate.Examined) doctor.Finding {
 	f := doctor.Finding{Check: key, Verdict: doctor.Good, Seen: "takes all members of requests"}
 	if len(e.Learned) > 0 {
-		f.Verdict, f.Seen = doctor.Note, "does not take "+strings.Join(e.Learned, ", ")
+		f.Verdict, f.Seen = doctor.Notice, "does not take "+strings.Join(e.Learned, ", ")
 		f.Means = "Each process learns it again, by a request that is refused."
 	}
 	if e.Context > 0 {

@@ -103,7 +103,7 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 		return a, d.askNode(q, a)
 	}
 	for _, c := range q.Calls {
-		one, err := d.ask(&c)
+		one, err := d.askCall(&c)
 		if err != nil {
 			return nil, errAsked
 		}
@@ -112,8 +112,8 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 	return a, nil
 }
 
-// choices are what a person may write.
-func choices(q *approvalData) string {
+// choicesFor are what a person may write.
+func choicesFor(q *approvalData) string {
 	if q.Schema == nil {
 		return "[y]es, or [n]o and why"
 	}
@@ -129,7 +129,7 @@ func isObject(v jsontext.Value) bool { return v.Kind() == '{' && v.IsValid() }
 // to the run. An object of JSON is a yes with what the node wants to be filled in.
 func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 	for {
-		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choices(q))
+		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choicesFor(q))
 		text, err := d.line()
 		if err != nil {
 			return nobodyFor(q)
@@ -151,10 +151,10 @@ func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 	}
 }
 
-// ask asks about one call until the answer can be read.
+// askCall asks about one call until the answer can be read.
 //
 // An object of JSON in place of a word changes the arguments: the call is made with these.
-func (d *decider) ask(c *pendingCall) (callAnswer, error) {
+func (d *decider) askCall(c *pendingCall) (callAnswer, error) {
 	for {
 		fmt.Fprintf(d.out, "Allow %s %s? [y]es, [n]o and why, or other arguments as JSON: ", terminal.Printable(c.Tool), terminal.Printable(string(c.Arguments)))
 		text, err := d.line()
@@ -175,37 +175,37 @@ func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 	}
 }
 
-// turn runs one turn to its end, with the answers to its questions.
-func (s *session) turn(ctx context.Context, c conversation) (answer string, outcome Outcome, err error) {
-	said, err := s.post(ctx, c)
-	return s.answers(ctx, said, err)
+// runTurn runs one turn to its end, with the answers to its questions.
+func (s *session) runTurn(ctx context.Context, c conversation) (answer string, outcome Outcome, err error) {
+	said, err := s.postTurn(ctx, c)
+	return s.answerQuestions(ctx, said, err)
 }
 
-// answers continues with a turn that has come so far, until nobody is asked any more. Answers
+// answerQuestions continues with a turn that has come so far, until nobody is asked any more. Answers
 // that the gateway does not accept are asked for again.
 //
 // One turn may ask several things, at once and one after the other; each answer is a request
 // of its own, and its stream continues with the text. A refused answer (422) is asked for again
 // only if a person gave it, for a flag would give the same one.
-func (s *session) answers(ctx context.Context, so said, err error) (answer string, outcome Outcome, _ error) {
-	for err == nil && len(so.asked) > 0 {
+func (s *session) answerQuestions(ctx context.Context, so streamResult, err error) (answer string, outcome Outcome, _ error) {
+	for err == nil && len(so.questions) > 0 {
 		var given *approvalAnswer
-		if given, err = s.decider.decide(so.asked[0]); err != nil {
+		if given, err = s.decider.decide(so.questions[0]); err != nil {
 			break
 		}
-		next, failed := s.post(ctx, conversation{Approval: given, User: s.User})
-		if s.decider.again(failed) {
+		next, failed := s.postTurn(ctx, conversation{Approval: given, User: s.User})
+		if s.decider.canAskAgain(failed) {
 			continue
 		}
 		answer += so.text
-		next.asked = next.with(so.asked[1:])
+		next.questions = next.mergeQuestions(so.questions[1:])
 		so, err = next, failed
 	}
 	return answer + so.text, so.outcome, err
 }
 
-// again says whether an answer was refused that a person may give in another way.
-func (d *decider) again(err error) bool {
+// canAskAgain says whether an answer was refused that a person may give in another way.
+func (d *decider) canAskAgain(err error) bool {
 	var refused *refusal
 	if !errors.As(err, &refused) || refused.status != 422 || d.action != "" {
 		return false
@@ -214,13 +214,13 @@ func (d *decider) again(err error) bool {
 	return true
 }
 
-// with returns what is asked after an answer: what its stream ends with, and of others that
+// mergeQuestions returns what is asked after an answer: what its stream ends with, and of others that
 // were asked before what the stream does not repeat, if the turn still waits.
-func (so *said) with(others []*approvalData) []*approvalData {
+func (so *streamResult) mergeQuestions(others []*approvalData) []*approvalData {
 	if !so.waits {
-		return so.asked
+		return so.questions
 	}
-	list := so.asked
+	list := so.questions
 	for _, q := range others {
 		if !slices.ContainsFunc(list, func(other *approvalData) bool { return other.ID == q.ID }) {
 			list = append(list, q)

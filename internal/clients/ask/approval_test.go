@@ -41,7 +41,7 @@ func TestPersonIsAsked(t *testing.T) {
 		"changed":          {"{\"title\": \"buy milk\"}\n", "", Succeeded, "buy milk", "JSON", true},
 		"unclear at first": {"perhaps\ny\n", "", Succeeded, "✓ create_todo", "Write y, n or a JSON object.", true},
 		"unfit at first":   {"{\"titel\": 1}\ny\n", "", Succeeded, "✓ create_todo", "422", true},
-		"nobody answers":   {"", "", Asked, "waits to be allowed (writes)", "a person must allow", false},
+		"nobody answers":   {"", "", Unanswered, "waits to be allowed (writes)", "a person must allow", false},
 		"approve":          {"n\n", Approve, Succeeded, "✓ create_todo", "", true},
 		"reject":           {"y\n", Reject, Succeeded, "! create_todo", "", false},
 	} {
@@ -57,7 +57,7 @@ func TestPersonIsAsked(t *testing.T) {
 	d := answering(base, eggs+"\ny\nshow my todos\n", "")
 	d.want(t, "in a conversation", d.Converse(t.Context(), Message{}), Succeeded, "✓ list_todos", "Allow create_todo")
 	d = deskAt(base, eggs+"\ny\n")
-	d.want(t, "in a script", d.Converse(t.Context(), Message{}), Asked, "! create_todo", "--approve")
+	d.want(t, "in a script", d.Converse(t.Context(), Message{}), Unanswered, "! create_todo", "--approve")
 }
 
 // waitingRun starts a gateway with a run that asks boss one thing after the other, and returns
@@ -96,7 +96,7 @@ func TestTaskThatWaitsIsFollowed(t *testing.T) {
 	base := wholetest.Listen(t, map[string]string{"SLUICE_STORE": "memory", "SLUICE_CONFIRM": "writes"}).Base
 	begin := func() string {
 		d := deskAt(base, "")
-		d.want(t, "a turn", d.Turn(t.Context(), Message{Text: "Remind me to buy eggs"}), Asked, "task_", "--approve")
+		d.want(t, "a turn", d.Turn(t.Context(), Message{Text: "Remind me to buy eggs"}), Unanswered, "task_", "--approve")
 		return regexp.MustCompile(`task_\w+`).FindString(d.out.String())
 	}
 	for name, tt := range map[string]struct {
@@ -105,7 +105,7 @@ func TestTaskThatWaitsIsFollowed(t *testing.T) {
 		outcome  Outcome
 		out, err string
 	}{
-		"yes": {"y\n", "", Succeeded, "✓ create_todo", "Allow"}, "no": {"n\n", "", Succeeded, "! create_todo", "Allow"}, "nobody": {"", "", Asked, "waits to be allowed", "Allow"},
+		"yes": {"y\n", "", Succeeded, "✓ create_todo", "Allow"}, "no": {"n\n", "", Succeeded, "! create_todo", "Allow"}, "nobody": {"", "", Unanswered, "waits to be allowed", "Allow"},
 		"approve": {"", Approve, Succeeded, "✓ create_todo", ""}, "reject": {"", Reject, Succeeded, "! create_todo", ""},
 	} {
 		task := begin()
@@ -119,7 +119,7 @@ func TestTaskThatWaitsIsFollowed(t *testing.T) {
 	task := begin()
 	d := deskAt(base, "")
 	d.Raw = true
-	d.want(t, "without a terminal", d.Follow(t.Context(), task), Asked, "create_todo", "--approve")
+	d.want(t, "without a terminal", d.Follow(t.Context(), task), Unanswered, "create_todo", "--approve")
 	turn := regexp.MustCompile(`turn_\w+`).FindString(d.out.String())
 	for _, name := range []string{"by its turn", "by a turn that was answered"} {
 		d := answering(base, "", Approve)
@@ -144,7 +144,7 @@ func TestWaiting(t *testing.T) {
 	}
 	d := as("boss", "", "")
 	d.Stdin = strings.NewReader("y\n")
-	d.want(t, "boss, without a terminal", d.Waiting(t.Context()), Asked, task+" waits: First?", "--approve")
+	d.want(t, "boss, without a terminal", d.Waiting(t.Context()), Unanswered, task+" waits: First?", "--approve")
 	for _, keys := range []string{"y\n", "{\"note\": 1}\n{\"note\": \"mine\"}\n"} {
 		d := as("boss", keys, "")
 		d.want(t, "boss", d.Waiting(t.Context()), Succeeded, task, "[n]o and why")
@@ -219,7 +219,7 @@ func TestRefusedAnswerIsGivenAgain(t *testing.T) {
 	} {
 		d, asked := deciding()
 		d.action = tt.action
-		if got := d.again(tt.err); got != tt.again || got != (asked.String() == "no\n") {
+		if got := d.canAskAgain(tt.err); got != tt.again || got != (asked.String() == "no\n") {
 			t.Errorf("%q, %v: %v, %q", tt.action, tt.err, got, asked.String())
 		}
 	}
@@ -229,12 +229,12 @@ func TestRefusedAnswerIsGivenAgain(t *testing.T) {
 func TestOpenQuestions(t *testing.T) {
 	t.Parallel()
 	a, b, c := &approvalData{ID: "a"}, &approvalData{ID: "b"}, &approvalData{ID: "c"}
-	waits := said{waits: true, asked: []*approvalData{b}}
-	if diff := cmp.Diff([]*approvalData{b, a, c}, waits.with([]*approvalData{a, b, c})); diff != "" {
+	waits := streamResult{waits: true, questions: []*approvalData{b}}
+	if diff := cmp.Diff([]*approvalData{b, a, c}, waits.mergeQuestions([]*approvalData{a, b, c})); diff != "" {
 		t.Errorf("a turn that waits (-want +got):\n%s", diff)
 	}
-	ended := said{asked: []*approvalData{b}}
-	if diff := cmp.Diff([]*approvalData{b}, ended.with([]*approvalData{a})); diff != "" {
+	ended := streamResult{questions: []*approvalData{b}}
+	if diff := cmp.Diff([]*approvalData{b}, ended.mergeQuestions([]*approvalData{a})); diff != "" {
 		t.Errorf("a turn that does not (-want +got):\n%s", diff)
 	}
 }

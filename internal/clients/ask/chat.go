@@ -41,13 +41,13 @@ type conversation struct {
 	Approval *approvalAnswer `json:"approval,omitzero"`
 }
 
-// answered adds the turn that has ended. One that was not answered at all is left out:
+// addTurn adds the turn that has ended. One that was not answered at all is left out:
 // the next input would be joined to it, and do what it asks for.
 //
 // What was too long for the gateway at the turn before leaves as it left there, so that both cut
 // at the same place: the oldest exchanges first, both halves of each, until half of what the
 // gateway takes is left. The last exchange stays however long it is.
-func (c *conversation) answered(text string) {
+func (c *conversation) addTurn(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -56,7 +56,7 @@ func (c *conversation) answered(text string) {
 			c.History = c.History[2:]
 		}
 	}
-	c.History = append(c.History, pastMessage{"user", beginning(c.Input)}, pastMessage{"assistant", beginning(text)})
+	c.History = append(c.History, pastMessage{"user", clipMessage(c.Input)}, pastMessage{"assistant", clipMessage(text)})
 }
 
 // tooLong says whether a conversation is longer than such a part of what the gateway takes.
@@ -69,8 +69,8 @@ func tooLong(list []pastMessage, part int) bool {
 	return len(list) > maxMessages/part || chars > maxChars/part
 }
 
-// beginning returns what is kept of a message.
-func beginning(s string) string {
+// clipMessage returns what is kept of a message.
+func clipMessage(s string) string {
 	n := 0
 	for at := range s {
 		if n == maxMessage {
@@ -87,24 +87,24 @@ func beginning(s string) string {
 // A turn that failed does not end the conversation; a signal, a broken input and an
 // unanswered question do.
 func (c *Client) Converse(ctx context.Context, first Message) Outcome {
-	s, body := c.open(ctx), c.body(first)
+	s, body := c.openSession(ctx), c.bodyOf(first)
 	body.ID = "conv_" + rand.Text()
 	outcome := Succeeded
-	for line, err := range s.lines(first.Text) {
+	for line, err := range s.messageLines(first.Text) {
 		if err != nil {
 			fmt.Fprintf(s.Stderr, "%s: %v\n", s.Command, err)
 			return failed
 		}
 		body.Input = line
-		answer, ended, err := s.turn(ctx, body)
-		outcome = s.verdict(ended, err)
+		answer, ended, err := s.runTurn(ctx, body)
+		outcome = s.reportOutcome(ended, err)
 		if ctx.Err() != nil {
 			return failed
 		}
-		if outcome == Asked {
+		if outcome == Unanswered {
 			return outcome
 		}
-		body.answered(answer)
+		body.addTurn(answer)
 	}
 	return outcome
 }

@@ -123,7 +123,7 @@ func TestConversationIsBounded(t *testing.T) {
 			c.Input = strings.Repeat("ж", size)
 			answer := fmt.Sprint(i, strings.Repeat("é", size))
 			all = append(all, chat.HistoryMessage{Role: chat.RoleUser, Text: c.Input}, chat.HistoryMessage{Role: chat.RoleModel, Text: answer})
-			c.answered(answer)
+			c.addTurn(answer)
 			sent := make([]chat.HistoryMessage, len(c.History))
 			for i, s := range c.History {
 				sent[i] = chat.HistoryMessage{Role: chat.RoleModel, Text: s.Content}
@@ -143,7 +143,7 @@ func TestConversationIsBounded(t *testing.T) {
 	}
 	var c conversation
 	c.Input = "hi"
-	if c.answered(" \n"); c.History != nil {
+	if c.addTurn(" \n"); c.History != nil {
 		t.Errorf("a turn without an answer is kept: %+v", c.History)
 	}
 }

@@ -30,11 +30,11 @@ type Outcome int
 
 // What may come of a turn.
 const (
-	Succeeded Outcome = iota
-	failed            // it was no success, or how it ended is not known
-	Asked             // a person is asked, and none is there
-	Unchecked         // it was a success, and its answer did not pass its checks
-	Refused           // no turn began: a value of the request is wrong
+	Succeeded  Outcome = iota
+	failed             // it was no success, or how it ended is not known
+	Unanswered         // a person is asked, and none is there
+	Unchecked          // it was a success, and its answer did not pass its checks
+	Refused            // no turn began: a value of the request is wrong
 )
 
 // Action is an answer that is given to each question without asking anyone.
@@ -82,13 +82,13 @@ type Message struct {
 
 // Turn runs one turn to its end, with the answers to its questions.
 func (c *Client) Turn(ctx context.Context, m Message) Outcome {
-	s := c.open(ctx)
-	_, outcome, err := s.turn(ctx, c.body(m))
-	return s.verdict(outcome, err)
+	s := c.openSession(ctx)
+	_, outcome, err := s.runTurn(ctx, c.bodyOf(m))
+	return s.reportOutcome(outcome, err)
 }
 
-// body returns what is posted for a message.
-func (c *Client) body(m Message) conversation {
+// bodyOf returns what is posted for a message.
+func (c *Client) bodyOf(m Message) conversation {
 	return conversation{Input: m.Text, User: c.User, Agent: m.Agent, Workflow: m.Workflow, Channel: m.Channel, Drafts: m.Drafts, Deliver: m.Deliver}
 }
 
@@ -100,8 +100,8 @@ type session struct {
 	decider *decider
 }
 
-// open begins a call. An Action wins over the terminal.
-func (c *Client) open(ctx context.Context) *session {
+// openSession begins a call. An Action wins over the terminal.
+func (c *Client) openSession(ctx context.Context) *session {
 	s := &session{Client: c, line: LineReader(ctx, c.Stdin)}
 	s.view = c.newScreen()
 	if c.Raw {
@@ -114,19 +114,19 @@ func (c *Client) open(ctx context.Context) *session {
 	return s
 }
 
-// verdict returns the outcome of a turn, whose error it prints.
+// reportOutcome returns the outcome of a turn, whose error it prints.
 //
 // outcome counts only if err is nil. A question that nobody could answer is no failure, so
 // that a script can distinguish the two.
-func (s *session) verdict(outcome Outcome, err error) Outcome {
+func (s *session) reportOutcome(outcome Outcome, err error) Outcome {
 	if err == nil {
 		return outcome
 	}
-	fmt.Fprintf(s.Stderr, "%s: %s\n", s.Command, printableLines(s.explain(err))) // it may hold words of the gateway
+	fmt.Fprintf(s.Stderr, "%s: %s\n", s.Command, printableLines(s.explainError(err))) // it may hold words of the gateway
 	refused, ok := errors.AsType[*refusal](err)
 	switch {
 	case errors.Is(err, errAsked):
-		return Asked
+		return Unanswered
 	case ok && refused.status == http.StatusUnprocessableEntity:
 		return Refused
 	}
@@ -144,46 +144,46 @@ func outcomeOf(done eventData) Outcome {
 	return Succeeded
 }
 
-// said is what came of a stream.
+// streamResult is what came of a stream.
 //
 // outcome holds only if the turn ended without an error.
-type said struct {
-	text    string // of the answer, as much of it as came
-	outcome Outcome
-	waits   bool            // the turn has ended for now because people are asked
-	asked   []*approvalData // what they are asked
+type streamResult struct {
+	text      string // of the answer, as much of it as came
+	outcome   Outcome
+	waits     bool            // the turn has ended for now because people are asked
+	questions []*approvalData // what they are asked
 }
 
-// post runs one turn, or continues with one.
-func (s *session) post(ctx context.Context, c conversation) (said, error) {
-	return s.send(ctx, "/chat/stream", c)
+// postTurn runs one turn, or continues with one.
+func (s *session) postTurn(ctx context.Context, c conversation) (streamResult, error) {
+	return s.sendBody(ctx, "/chat/stream", c)
 }
 
-// send posts a body, and shows the turn that it begins or continues with.
+// sendBody posts a body, and shows the turn that it begins or continues with.
 //
 // The key for idempotency is new for each call, so that a retry by a proxy does not run a
 // turn twice.
-func (s *session) send(ctx context.Context, path string, given any) (said, error) {
+func (s *session) sendBody(ctx context.Context, path string, given any) (streamResult, error) {
 	body, err := json.Marshal(given)
 	if err != nil {
-		return said{outcome: failed}, errors.New("the message is not valid UTF-8")
+		return streamResult{outcome: failed}, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Base+path, bytes.NewReader(body))
 	if err != nil {
-		return said{outcome: failed}, err
+		return streamResult{outcome: failed}, err
 	}
 	req.Close = true // the next one may be long in coming
-	s.sign(req)
+	s.addHeaders(req)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
-	a := s.asking()
-	outcome, err := a.run(ctx, req)
-	return a.said(outcome), err
+	a := s.newFollowedTurn()
+	outcome, err := a.runToEnd(ctx, req)
+	return a.resultOf(outcome), err
 }
 
-// sign puts in what goes with each request. A redirect to another host loses a credential, as
+// addHeaders puts in what goes with each request. A redirect to another host loses a credential, as
 // net/http has it.
-func (c *Client) sign(req *http.Request) {
+func (c *Client) addHeaders(req *http.Request) {
 	for name, values := range c.Header {
 		req.Header[name] = values
 	}
@@ -201,11 +201,11 @@ type refusal struct {
 // Error is what the gateway replied, for people.
 func (r *refusal) Error() string { return r.text }
 
-// refused says what a problem reply says.
+// refusalOf says what a problem reply says.
 //
 // A reply without the problem's detail (RFC 9457) is reported by its status line; 64 KiB of it
 // are read.
-func refused(resp *http.Response) error {
+func refusalOf(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var p struct {
 		Detail string `json:"detail"`

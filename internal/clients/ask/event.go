@@ -17,7 +17,7 @@ import (
 //
 // show is called for each event in order, from one goroutine. Its error ends the turn.
 type viewer interface {
-	show(ev sse.Event, data eventData) error
+	showEvent(ev sse.Event, data eventData) error
 }
 
 // eventData is the union of what the client reads of the events' data.
@@ -73,8 +73,8 @@ type toolData struct {
 // steer a terminal.
 type jsonLines struct{ out io.Writer }
 
-// show prints an event as one line, data as it was sent.
-func (j *jsonLines) show(ev sse.Event, _ eventData) error {
+// showEvent prints an event as one line, data as it was sent.
+func (j *jsonLines) showEvent(ev sse.Event, _ eventData) error {
 	line, err := json.Marshal(struct {
 		ID    string         `json:"id"`
 		Event string         `json:"event"`

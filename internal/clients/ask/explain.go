@@ -19,8 +19,8 @@ import (
 // listTime bounds a look at the names that a gateway has.
 const listTime = 3 * time.Second
 
-// explain returns the text of an error, with the next step where one is known.
-func (s *session) explain(err error) string {
+// explainError returns the text of an error, with the next step where one is known.
+func (s *session) explainError(err error) string {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return "Nobody listens at " + s.Base + ". Start a gateway, or leave --url out"
 	}

@@ -52,7 +52,7 @@ func TestQuestionOfAWorkflowIsShown(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %q", err, want)
 	}
-	if s := (&session{Client: deskAt("", "").Client}); s.verdict(failed, err) != Asked {
+	if s := (&session{Client: deskAt("", "").Client}); s.reportOutcome(failed, err) != Unanswered {
 		t.Error("a person is asked, and the outcome is another one")
 	}
 }

@@ -28,24 +28,24 @@ const longestCancel = 3 * time.Second
 // errBroken is wrapped by the error of a stream that ended before done.
 var errBroken = errors.New("the stream broke before done, so the outcome is unknown")
 
-// asking is one turn that is followed to its end.
-type asking struct {
+// followedTurn is one turn that is followed to its end.
+type followedTurn struct {
 	command string // whose name is before a note
 	client  *Client
 	base    string
-	show    viewer
-	note    io.Writer // for what the turn itself does not report
+	view    viewer
+	notices io.Writer // for what the turn itself does not report
 
-	answer strings.Builder
-	asked  []*approvalData        // what people are asked
-	waits  bool                   // it has ended for now because they are
-	task   atomic.Pointer[string] // nil: the gateway keeps no turns, as far as is known
-	last   string                 // the id of the last event
+	answer    strings.Builder
+	questions []*approvalData        // what people are asked
+	waits     bool                   // it has ended for now because they are
+	task      atomic.Pointer[string] // nil: the gateway keeps no turns, as far as is known
+	last      string                 // the id of the last event
 }
 
-// asking returns a turn of which nothing has come.
-func (s *session) asking() *asking {
-	return &asking{command: s.Command, client: s.Client, base: s.Base, show: s.view, note: s.Stderr}
+// newFollowedTurn returns a turn of which nothing has come.
+func (s *session) newFollowedTurn() *followedTurn {
+	return &followedTurn{command: s.Command, client: s.Client, base: s.Base, view: s.view, notices: s.Stderr}
 }
 
 // resumeWaits are the waits before a stream that broke is asked for its rest. Another
@@ -56,27 +56,27 @@ func resumeWaits() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second}
 }
 
-// run shows the events of the stream that req is answered with, up to its done, and returns
+// runToEnd shows the events of the stream that req is answered with, up to its done, and returns
 // the turn's outcome. A turn that the gateway keeps is taken up where its
 // stream breaks, and cancelled when ctx ends.
 //
 // The error wraps errBroken if the end of the turn never came: the turn may continue at the
 // gateway, and the message says how to read it.
-func (a *asking) run(ctx context.Context, req *http.Request) (outcome Outcome, err error) {
+func (a *followedTurn) runToEnd(ctx context.Context, req *http.Request) (outcome Outcome, err error) {
 	following, stop := a.untilCancelled(ctx)
 	defer stop()
-	outcome, err = a.follow(req.WithContext(following))
+	outcome, err = a.followReply(req.WithContext(following))
 	waits, noted := resumeWaits(), false
-	for i := 0; errors.Is(err, errBroken) && a.stored() && i < len(waits); i++ {
+	for i := 0; errors.Is(err, errBroken) && a.canResume() && i < len(waits); i++ {
 		if !noted {
-			fmt.Fprintln(a.note, a.command+": the connection was lost; the rest of the turn is asked for")
+			fmt.Fprintln(a.notices, a.command+": the connection was lost; the rest of the turn is asked for")
 			noted = true
 		}
-		if !pause(following, waits[i]) {
+		if !pauseFor(following, waits[i]) {
 			break
 		}
 		before := a.last
-		outcome, err = a.follow(a.rest(following))
+		outcome, err = a.followReply(a.restRequest(following))
 		if a.last != before {
 			i = -1 // the next one is the first
 		}
@@ -87,9 +87,9 @@ func (a *asking) run(ctx context.Context, req *http.Request) (outcome Outcome, e
 	return outcome, err
 }
 
-// said is what came of the stream, with the outcome of its turn.
-func (a *asking) said(outcome Outcome) said {
-	return said{text: a.answer.String(), outcome: outcome, waits: a.waits, asked: a.asked}
+// resultOf is what came of the stream, with the outcome of its turn.
+func (a *followedTurn) resultOf(outcome Outcome) streamResult {
+	return streamResult{text: a.answer.String(), outcome: outcome, waits: a.waits, questions: a.questions}
 }
 
 // untilCancelled returns a context that outlives ctx for as long as it takes to cancel the
@@ -97,14 +97,14 @@ func (a *asking) said(outcome Outcome) said {
 //
 // A second signal is not needed: after longestCancel the context ends whatever the gateway
 // does.
-func (a *asking) untilCancelled(ctx context.Context) (following context.Context, stop func()) {
+func (a *followedTurn) untilCancelled(ctx context.Context) (following context.Context, stop func()) {
 	following, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	undone := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {
 		defer close(undone)
 		defer cancel(context.Cause(ctx))
-		if task := a.task.Load(); task == nil || a.cancel(following, *task) != nil {
+		if task := a.task.Load(); task == nil || a.cancelTask(following, *task) != nil {
 			return // closing the connection is all that can be done
 		}
 		limit := time.NewTimer(longestCancel)
@@ -123,34 +123,34 @@ func (a *asking) untilCancelled(ctx context.Context) (following context.Context,
 	}
 }
 
-// cancel asks the gateway to cancel a task, wherever it runs.
+// cancelTask asks the gateway to cancel a task, wherever it runs.
 //
 // 200 and 202 both mean that the gateway took it; the second, that another process ends the
 // turn.
-func (a *asking) cancel(ctx context.Context, task string) error {
+func (a *followedTurn) cancelTask(ctx context.Context, task string) error {
 	ctx, stop := context.WithTimeout(ctx, longestCancel)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base+"/tasks/"+task+"/cancel", nil)
 	if err != nil {
 		return err
 	}
-	a.client.sign(req)
+	a.client.addHeaders(req)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusAccepted {
-		return refused(resp)
+		return refusalOf(resp)
 	}
 	return nil
 }
 
-// stored says whether what follows the last event can be asked for.
-func (a *asking) stored() bool { return strings.HasPrefix(a.last, "turn_") }
+// canResume says whether what follows the last event can be asked for.
+func (a *followedTurn) canResume() bool { return strings.HasPrefix(a.last, "turn_") }
 
-// rest asks for what follows the last event.
-func (a *asking) rest(ctx context.Context) *http.Request {
+// restRequest asks for what follows the last event.
+func (a *followedTurn) restRequest(ctx context.Context) *http.Request {
 	return a.client.askFor(ctx, a.base+"/chat/stream", a.last)
 }
 
@@ -164,18 +164,18 @@ func (c *Client) askFor(ctx context.Context, url, last string) *http.Request {
 		return new(http.Request).WithContext(ctx) // which net/http refuses: nobody can ask there
 	}
 	req.Close = true // the next one may be long in coming
-	c.sign(req)
+	c.addHeaders(req)
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
 	return req
 }
 
-// follow shows the events of one reply.
+// followReply shows the events of one reply.
 //
 // It returns when done came or no more can. A status of 5xx after some events came counts
 // as broken, as a gateway that restarts answers so; 204 says that nothing is left to report.
-func (a *asking) follow(req *http.Request) (outcome Outcome, err error) {
+func (a *followedTurn) followReply(req *http.Request) (outcome Outcome, err error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil && a.last != "" {
 		return failed, fmt.Errorf("%w: %w", errBroken, err)
@@ -188,9 +188,9 @@ func (a *asking) follow(req *http.Request) (outcome Outcome, err error) {
 	case resp.StatusCode == http.StatusNoContent:
 		return failed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
 	case resp.StatusCode >= http.StatusInternalServerError && a.last != "":
-		return failed, fmt.Errorf("%w: %w", errBroken, refused(resp))
+		return failed, fmt.Errorf("%w: %w", errBroken, refusalOf(resp))
 	case resp.StatusCode != http.StatusOK:
-		return failed, refused(resp)
+		return failed, refusalOf(resp)
 	}
 	events := sse.NewReader(resp.Body, maxFrame)
 	for {
@@ -208,7 +208,7 @@ func (a *asking) follow(req *http.Request) (outcome Outcome, err error) {
 //
 // done is true for the last event of the turn. Data that is not JSON is an error: the gateway
 // writes nothing else.
-func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error) {
+func (a *followedTurn) showEvent(ev sse.Event) (outcome Outcome, done bool, err error) {
 	var data eventData
 	if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
 		return failed, false, fmt.Errorf("event %s: %w", ev.ID, err)
@@ -216,19 +216,19 @@ func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error)
 	if ev.Type == "start" && data.TaskID != "" {
 		a.task.Store(&data.TaskID)
 	}
-	if err := a.show.show(ev, data); err != nil {
+	if err := a.view.showEvent(ev, data); err != nil {
 		return failed, false, err
 	}
 	a.last = ev.ID
 	if a.client.Seen != nil {
 		a.client.Seen(ev.Type)
 	}
-	a.keep(ev.Type, &data)
+	a.recordEvent(ev.Type, &data)
 	return outcomeOf(data), ev.Type == "done", nil
 }
 
-// keep notes what is needed of an event when the turn has ended.
-func (a *asking) keep(event string, data *eventData) {
+// recordEvent notes what is needed of an event when the turn has ended.
+func (a *followedTurn) recordEvent(event string, data *eventData) {
 	switch event {
 	case "response_delta":
 		a.answer.WriteString(data.Delta)
@@ -236,14 +236,14 @@ func (a *asking) keep(event string, data *eventData) {
 		a.answer.Reset()
 		a.answer.WriteString(data.Accumulated)
 	case "approval":
-		a.asked = append(a.asked, &data.approvalData)
+		a.questions = append(a.questions, &data.approvalData)
 	case "done":
 		a.waits = data.Finish == "approval_required"
 	}
 }
 
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
+// pauseFor waits, unless ctx ends first.
+func pauseFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -263,7 +263,7 @@ const resumable = `^(task_[0-9a-z]{26}|turn_[0-9a-z]{26}(:\d{1,9})?)$`
 //
 // The number 0 is in front of the first event, as events count from 1.
 func (c *Client) Follow(ctx context.Context, id string) Outcome {
-	s := c.open(ctx)
+	s := c.openSession(ctx)
 	url, last := c.Base+"/tasks/"+id+"/events", ""
 	if strings.HasPrefix(id, "turn_") {
 		url, last = c.Base+"/chat/stream", id
@@ -271,25 +271,25 @@ func (c *Client) Follow(ctx context.Context, id string) Outcome {
 			last += ":0"
 		}
 	}
-	a := s.asking()
+	a := s.newFollowedTurn()
 	if strings.HasPrefix(id, "task_") {
 		a.task.Store(&id)
 	}
-	outcome, err := a.run(ctx, a.client.askFor(ctx, url, last))
-	said := a.said(outcome)
+	outcome, err := a.runToEnd(ctx, a.client.askFor(ctx, url, last))
+	said := a.resultOf(outcome)
 	if err == nil && said.waits {
-		said.asked, err = a.stillAsked(ctx)
+		said.questions, err = a.stillAsked(ctx)
 	}
-	_, outcome, err = s.answers(ctx, said, err)
-	return s.verdict(outcome, err)
+	_, outcome, err = s.answerQuestions(ctx, said, err)
+	return s.reportOutcome(outcome, err)
 }
 
 // stillAsked returns the questions of the turn that its task waits for: others were answered
 // since, or withdrawn.
-func (a *asking) stillAsked(ctx context.Context) (list []*approvalData, err error) {
+func (a *followedTurn) stillAsked(ctx context.Context) (list []*approvalData, err error) {
 	task := a.task.Load()
 	if task == nil { // the stream began behind its start
-		return a.asked, nil
+		return a.questions, nil
 	}
 	var doc struct {
 		Status struct {
@@ -299,7 +299,7 @@ func (a *asking) stillAsked(ctx context.Context) (list []*approvalData, err erro
 	if err := a.client.fetchJSON(ctx, a.base+"/tasks/"+*task, &doc); err != nil {
 		return nil, err
 	}
-	for _, q := range a.asked {
+	for _, q := range a.questions {
 		if slices.Contains(doc.Status.Approvals, q.ID) {
 			list = append(list, q)
 		}

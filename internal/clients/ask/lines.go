@@ -27,7 +27,7 @@ func LineReader(ctx context.Context, in io.Reader) func() (string, error) {
 	want := make(chan struct{})
 	return func() (string, error) {
 		if lines == nil {
-			lines = reading(ctx, in, want)
+			lines = readLines(ctx, in, want)
 		}
 		select {
 		case <-ctx.Done():
@@ -48,9 +48,9 @@ func LineReader(ctx context.Context, in io.Reader) func() (string, error) {
 	}
 }
 
-// lines yields first, if it is not empty, and then the lines of stdin that are not
+// messageLines yields first, if it is not empty, and then the lines of stdin that are not
 // blank. A person at a terminal is shown a prompt, on stderr.
-func (s *session) lines(first string) iter.Seq2[string, error] {
+func (s *session) messageLines(first string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if first != "" && !yield(first, nil) {
 			return
@@ -81,13 +81,13 @@ type line struct {
 	err  error
 }
 
-// reading reads a line each time that one is wanted, in a goroutine, because a signal must not
+// readLines reads a line each time that one is wanted, in a goroutine, because a signal must not
 // wait for the next one. Nobody can end a read of stdin: the goroutine lives until that
 // returns and ctx ends, or with the process.
 //
 // A line longer than longestLine ends the reading with an error. The channel is closed at
 // the end of the input.
-func reading(ctx context.Context, in io.Reader, want <-chan struct{}) <-chan line {
+func readLines(ctx context.Context, in io.Reader, want <-chan struct{}) <-chan line {
 	lines := make(chan line)
 	go func() {
 		defer close(lines)
@@ -99,7 +99,7 @@ func reading(ctx context.Context, in io.Reader, want <-chan struct{}) <-chan lin
 			case <-ctx.Done():
 				return
 			}
-			l, ok := next(s)
+			l, ok := nextLine(s)
 			if !ok {
 				return
 			}
@@ -113,8 +113,8 @@ func reading(ctx context.Context, in io.Reader, want <-chan struct{}) <-chan lin
 	return lines
 }
 
-// next reads a line; false: there are no more.
-func next(s *bufio.Scanner) (line, bool) {
+// nextLine reads a line; false: there are no more.
+func nextLine(s *bufio.Scanner) (line, bool) {
 	switch {
 	case s.Scan():
 		return line{text: s.Text()}, true

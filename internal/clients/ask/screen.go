@@ -47,10 +47,10 @@ func (c *Client) newScreen() *screen {
 	return v
 }
 
-// show writes one event as it comes. The error is that of the output.
+// showEvent writes one event as it comes. The error is that of the output.
 //
 // Events that it does not know are passed over, as newer gateways have more.
-func (v *screen) show(ev sse.Event, d eventData) error {
+func (v *screen) showEvent(ev sse.Event, d eventData) error {
 	if each := shows[ev.Type]; each != nil {
 		return each(v, d)
 	}
@@ -59,40 +59,40 @@ func (v *screen) show(ev sse.Event, d eventData) error {
 
 // shows are the events that the screen shows, each with what shows it.
 var shows = map[string]func(*screen, eventData) error{
-	"start":           (*screen).opening,
-	"model":           (*screen).replaced,
-	"thinking":        (*screen).thought,
-	"route":           (*screen).route,
-	"agent":           (*screen).agent,
-	"node":            (*screen).node,
-	"tool_call":       (*screen).tool,
-	"approval":        (*screen).question,
-	"quality":         (*screen).phase,
-	"inner_delta":     (*screen).drafted,
-	"channel_message": (*screen).message,
-	"response_delta":  (*screen).text,
-	"response_reset":  (*screen).again,
-	"error":           (*screen).failure,
-	"done":            (*screen).closing,
+	"start":           (*screen).showStart,
+	"model":           (*screen).showModel,
+	"thinking":        (*screen).showThought,
+	"route":           (*screen).showRoute,
+	"agent":           (*screen).showAgent,
+	"node":            (*screen).showNode,
+	"tool_call":       (*screen).showTool,
+	"approval":        (*screen).showQuestion,
+	"quality":         (*screen).showPhase,
+	"inner_delta":     (*screen).showDraft,
+	"channel_message": (*screen).showMessage,
+	"response_delta":  (*screen).showText,
+	"response_reset":  (*screen).restartAnswer,
+	"error":           (*screen).showError,
+	"done":            (*screen).showEnd,
 }
 
-// replaced shows that another model answers.
-func (v *screen) replaced(d eventData) error {
-	return v.line(v.style.Yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
+// showModel shows that another model answers.
+func (v *screen) showModel(d eventData) error {
+	return v.printLine(v.style.Yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
 }
 
-// thought shows a thought.
-func (v *screen) thought(d eventData) error {
-	return v.lineOf(d, v.style.Dim, "%s%s", speaker(d), strings.TrimSpace(d.Content))
+// showThought shows a thought.
+func (v *screen) showThought(d eventData) error {
+	return v.printLineOf(d, v.style.Dim, "%s%s", speakerPrefix(d), strings.TrimSpace(d.Content))
 }
 
-// failure shows an error.
-func (v *screen) failure(d eventData) error {
-	return v.lineOf(d, v.style.Red, "%serror: %s (%s)", speaker(d), d.Message, d.ErrorType)
+// showError shows an error.
+func (v *screen) showError(d eventData) error {
+	return v.printLineOf(d, v.style.Red, "%serror: %s (%s)", speakerPrefix(d), d.Message, d.ErrorType)
 }
 
-// opening writes which model answers, and resets what belonged to the turn before.
-func (v *screen) opening(d eventData) error {
+// showStart writes which model answers, and resets what belonged to the turn before.
+func (v *screen) showStart(d eventData) error {
 	v.team, v.draft, v.answer = teamView{}, "", nil
 	note := ""
 	if v.simulator != "" && d.Model == v.simulator {
@@ -101,11 +101,11 @@ func (v *screen) opening(d eventData) error {
 	if d.TaskID != "" { // for --resume
 		note += " · " + d.TaskID
 	}
-	return v.line(v.style.Dim, "model %s%s", d.Model, note)
+	return v.printLine(v.style.Dim, "model %s%s", d.Model, note)
 }
 
-// text writes a piece of the answer as it comes.
-func (v *screen) text(d eventData) error {
+// showText writes a piece of the answer as it comes.
+func (v *screen) showText(d eventData) error {
 	if v.piped {
 		v.answer = append(v.answer, terminal.Printable(d.Delta)...)
 		return nil
@@ -133,49 +133,49 @@ func (v *screen) endText() error {
 	return err
 }
 
-// again writes the answer once more as far as it counts: a terminal takes nothing back. In a pipe
+// restartAnswer writes the answer once more as far as it counts: a terminal takes nothing back. In a pipe
 // nothing of it was written yet.
-func (v *screen) again(d eventData) error {
+func (v *screen) restartAnswer(d eventData) error {
 	if v.piped {
 		v.answer = append(v.answer[:0], terminal.Printable(d.Accumulated)...)
 		return nil
 	}
-	if err := v.line(v.style.Yellow, "↺ the answer begins again: what was written of it above does not count"); err != nil || d.Accumulated == "" {
+	if err := v.printLine(v.style.Yellow, "↺ the answer begins again: what was written of it above does not count"); err != nil || d.Accumulated == "" {
 		return err
 	}
 	d.Delta = d.Accumulated
-	return v.text(d)
+	return v.showText(d)
 }
 
-// tool writes a step of a tool call, a line each.
-func (v *screen) tool(d eventData) error {
+// showTool writes a step of a tool call, a line each.
+func (v *screen) showTool(d eventData) error {
 	s := v.style
 	switch d.Status {
 	case "in_progress":
-		return v.lineOf(d, s.Bold, "→ %s%s %s", speaker(d), d.Tool, string(d.Arguments))
+		return v.printLineOf(d, s.Bold, "→ %s%s %s", speakerPrefix(d), d.Tool, string(d.Arguments))
 	case "progress":
-		return v.lineOf(d, s.Dim, "… %s%s  %s", speaker(d), d.Tool, far(d))
+		return v.printLineOf(d, s.Dim, "… %s%s  %s", speakerPrefix(d), d.Tool, progressText(d))
 	case "completed":
-		return v.lineOf(d, s.Green, "✓ %s%s  %d ms  %s", speaker(d), d.Tool, d.Duration, oneLine(d.Result))
+		return v.printLineOf(d, s.Green, "✓ %s%s  %d ms  %s", speakerPrefix(d), d.Tool, d.Duration, oneLine(d.Result))
 	case "failed":
-		return v.lineOf(d, s.Red, "✗ %s%s  %d ms  %s", speaker(d), d.Tool, d.Duration, d.Error)
+		return v.printLineOf(d, s.Red, "✗ %s%s  %d ms  %s", speakerPrefix(d), d.Tool, d.Duration, d.Error)
 	default:
-		return v.lineOf(d, s.Yellow, "? %s%s  %s: %s", speaker(d), d.Tool, d.Status, d.Error)
+		return v.printLineOf(d, s.Yellow, "? %s%s  %s: %s", speakerPrefix(d), d.Tool, d.Status, d.Error)
 	}
 }
 
-// question writes the calls that wait for a person.
-func (v *screen) question(d eventData) error {
+// showQuestion writes the calls that wait for a person.
+func (v *screen) showQuestion(d eventData) error {
 	for _, c := range d.Calls {
-		if err := v.lineOf(d, v.style.Yellow, "! %s %s  waits to be allowed (%s)", c.Tool, string(c.Arguments), strings.ReplaceAll(c.Reason, "_", " ")); err != nil {
+		if err := v.printLineOf(d, v.style.Yellow, "! %s %s  waits to be allowed (%s)", c.Tool, string(c.Arguments), strings.ReplaceAll(c.Reason, "_", " ")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// far says how far a tool has come: "3 of 10: page 3".
-func far(d eventData) string {
+// progressText says how far a tool has come: "3 of 10: page 3".
+func progressText(d eventData) string {
 	text := strconv.FormatFloat(d.Progress, 'g', -1, 64)
 	if d.Total > 0 {
 		text += " of " + strconv.FormatFloat(d.Total, 'g', -1, 64)
@@ -186,10 +186,10 @@ func far(d eventData) string {
 	return text
 }
 
-// closing writes the last line of a turn: how it ended, what it used, how long it took.
+// showEnd writes the last line of a turn: how it ended, what it used, how long it took.
 //
 // A turn that said nothing has no time of its first text.
-func (v *screen) closing(d eventData) error {
+func (v *screen) showEnd(d eventData) error {
 	first := ""
 	if ms := d.Timings.FirstDelta; ms != nil {
 		first = fmt.Sprintf("first text %s, ", terminal.Millis(*ms))
@@ -202,24 +202,24 @@ func (v *screen) closing(d eventData) error {
 			return err
 		}
 	}
-	if err := v.receipt(d); err != nil {
+	if err := v.showReceipt(d); err != nil {
 		return err
 	}
 	cached := ""
 	if n := d.Usage.Cached; n > 0 {
 		cached = fmt.Sprintf(" (%d of them cached)", n)
 	}
-	return v.line(v.style.Dim, "%s · %d tokens in%s, %d out, %d thinking · %stotal %s · %s",
+	return v.printLine(v.style.Dim, "%s · %d tokens in%s, %d out, %d thinking · %stotal %s · %s",
 		d.Finish, d.Usage.Input, cached, d.Usage.Output, d.Usage.Thinking, first, terminal.Millis(d.Timings.Total), d.RequestID)
 }
 
-// line prints a line of its own, without what could steer the terminal.
-func (v *screen) line(color, format string, args ...any) error {
+// printLine prints a line of its own, without what could steer the terminal.
+func (v *screen) printLine(color, format string, args ...any) error {
 	if err := v.endText(); err != nil {
 		return err
 	}
 	v.inText = false
-	if err := v.release(); err != nil {
+	if err := v.printHeld(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(v.lines, "%s%s%s\n", color, terminal.Printable(fmt.Sprintf(format, args...)), v.style.Reset)

@@ -51,31 +51,31 @@ type receipt struct {
 	} `json:"ms"`
 }
 
-// phase shows how far an answer is that is held back. One that is refined is struck out.
+// showPhase shows how far an answer is that is held back. One that is refined is struck out.
 //
 // A list of failures that is empty and there means that all passed; none at all, that
 // nothing was judged in this event.
-func (v *screen) phase(d eventData) error {
+func (v *screen) showPhase(d eventData) error {
 	s := v.style
 	switch {
 	case d.Chars > 0:
-		return v.line(s.Dim, "◇ %s  %d characters", d.Phase, d.Chars)
+		return v.printLine(s.Dim, "◇ %s  %d characters", d.Phase, d.Chars)
 	case len(d.Failed) > 0:
-		return v.line(s.Yellow, "◇ failed: %s", strings.Join(d.Failed, ", "))
+		return v.printLine(s.Yellow, "◇ failed: %s", strings.Join(d.Failed, ", "))
 	case d.Failed != nil:
-		return v.line(s.Green, "◇ passed")
+		return v.printLine(s.Green, "◇ passed")
 	case d.Phase == "refining" || d.Phase == "failed":
-		if err := v.strike(); err != nil {
+		if err := v.strikeDraft(); err != nil {
 			return err
 		}
 	}
-	return v.line(s.Dim, "◇ %s", d.Phase)
+	return v.printLine(s.Dim, "◇ %s", d.Phase)
 }
 
-// drafted shows a piece of a draft.
+// showDraft shows a piece of a draft.
 //
 // Attempt 0 is text of an agent within the turn and no draft of the answer.
-func (v *screen) drafted(d eventData) error {
+func (v *screen) showDraft(d eventData) error {
 	if d.Attempt == 0 {
 		return nil
 	}
@@ -88,23 +88,23 @@ func (v *screen) drafted(d eventData) error {
 	return err
 }
 
-// strike shows a draft once more, struck out, in Markdown where there is no terminal.
-func (v *screen) strike() error {
+// strikeDraft shows a draft once more, struck out, in Markdown where there is no terminal.
+func (v *screen) strikeDraft() error {
 	draft := v.draft
 	if v.draft = ""; draft == "" {
 		return nil
 	}
 	if v.style.Struck == "" {
-		return v.line("", "~~%s~~", draft)
+		return v.printLine("", "~~%s~~", draft)
 	}
-	return v.line(v.style.Struck, "%s", draft)
+	return v.printLine(v.style.Struck, "%s", draft)
 }
 
-// message shows a message of a channel, with its counters.
+// showMessage shows a message of a channel, with its counters.
 //
 // The text is not shown again where there is one message, as the answer's own text came
 // before.
-func (v *screen) message(d eventData) error {
+func (v *screen) showMessage(d eventData) error {
 	counted := ""
 	switch {
 	case d.Encoding != "":
@@ -116,14 +116,14 @@ func (v *screen) message(d eventData) error {
 	default:
 		counted = fmt.Sprintf("%d characters", len([]rune(d.Content)))
 	}
-	if err := v.line(v.style.Dim, "✉ %d/%.0f  %s", d.Sequence, d.Total, counted); err != nil || d.Total == 1 {
+	if err := v.printLine(v.style.Dim, "✉ %d/%.0f  %s", d.Sequence, d.Total, counted); err != nil || d.Total == 1 {
 		return err
 	}
-	return v.line("", "%s", d.Content)
+	return v.printLine("", "%s", d.Content)
 }
 
-// receipt shows what became of each criterion, as a table.
-func (v *screen) receipt(d eventData) error {
+// showReceipt shows what became of each criterion, as a table.
+func (v *screen) showReceipt(d eventData) error {
 	r := d.Quality
 	if r == nil {
 		return nil
@@ -155,6 +155,6 @@ func (v *screen) receipt(d eventData) error {
 	if !r.Passed {
 		color = v.style.Yellow
 	}
-	return v.line(color, "quality %s · planned in %s, judged in %s, refined in %s, held %s\n%s", strings.ReplaceAll(r.Outcome, "_", " "),
+	return v.printLine(color, "quality %s · planned in %s, judged in %s, refined in %s, held %s\n%s", strings.ReplaceAll(r.Outcome, "_", " "),
 		terminal.Millis(r.Millis.Plan), terminal.Millis(r.Millis.Judge), terminal.Millis(r.Millis.Refine), terminal.Millis(r.Millis.Held), strings.TrimSuffix(b.String(), "\n"))
 }

@@ -36,8 +36,8 @@ type teamView struct {
 	held     []string // lines of others that wait until the text at hand has ended
 }
 
-// route shows who answers, how sure that is, and why.
-func (v *screen) route(d eventData) error {
+// showRoute shows who answers, how sure that is, and why.
+func (v *screen) showRoute(d eventData) error {
 	who := d.AgentID
 	for _, id := range d.Additional {
 		who += " + " + id
@@ -52,14 +52,14 @@ func (v *screen) route(d eventData) error {
 	if d.Method == "model" {
 		how = fmt.Sprintf("%.0f%% sure, %s", 100*d.Confidence, terminal.Millis(d.Duration))
 	}
-	if err := v.line(v.style.Bold, "⇒ %s  (%s)", who, how); err != nil || d.Reasoning == "" {
+	if err := v.printLine(v.style.Bold, "⇒ %s  (%s)", who, how); err != nil || d.Reasoning == "" {
 		return err
 	}
-	return v.line(v.style.Dim, "  %s", d.Reasoning)
+	return v.printLine(v.style.Dim, "  %s", d.Reasoning)
 }
 
-// agent shows what becomes of an agent's part.
-func (v *screen) agent(d eventData) error {
+// showAgent shows what becomes of an agent's part.
+func (v *screen) showAgent(d eventData) error {
 	s := v.style
 	if v.team.running == nil {
 		v.team.running = map[string]bool{}
@@ -67,17 +67,17 @@ func (v *screen) agent(d eventData) error {
 	v.team.running[d.AgentID] = d.Status == "started" || d.Status == "retrying"
 	switch d.Status {
 	case "started":
-		return v.lineOf(d, s.Dim, "● %s started", d.AgentID)
+		return v.printLineOf(d, s.Dim, "● %s started", d.AgentID)
 	case "retrying":
-		return v.lineOf(d, s.Yellow, "↻ %s is tried again, attempt %d", d.AgentID, d.Attempt)
+		return v.printLineOf(d, s.Yellow, "↻ %s is tried again, attempt %d", d.AgentID, d.Attempt)
 	case "completed":
-		return v.lineOf(d, s.Green, "● %s done  %s", d.AgentID, terminal.Millis(d.Elapsed))
+		return v.printLineOf(d, s.Green, "● %s done  %s", d.AgentID, terminal.Millis(d.Elapsed))
 	}
-	return v.lineOf(d, s.Red, "● %s %s  %s  %s", d.AgentID, d.Status, terminal.Millis(d.Elapsed), d.ErrorMessage)
+	return v.printLineOf(d, s.Red, "● %s %s  %s  %s", d.AgentID, d.Status, terminal.Millis(d.Elapsed), d.ErrorMessage)
 }
 
-// node shows what becomes of a node of a workflow.
-func (v *screen) node(d eventData) error {
+// showNode shows what becomes of a node of a workflow.
+func (v *screen) showNode(d eventData) error {
 	s := v.style
 	if v.team.running == nil {
 		v.team.running = map[string]bool{}
@@ -88,28 +88,28 @@ func (v *screen) node(d eventData) error {
 	}
 	switch d.Status {
 	case "started":
-		return v.lineOf(d, s.Dim, "▸ %s (%s)", d.NodeID, d.NodeType)
+		return v.printLineOf(d, s.Dim, "▸ %s (%s)", d.NodeID, d.NodeType)
 	case "skipped":
-		return v.lineOf(d, s.Dim, "▹ %s skipped", d.NodeID)
+		return v.printLineOf(d, s.Dim, "▹ %s skipped", d.NodeID)
 	case "waiting":
-		return v.lineOf(d, s.Yellow, "▸ %s waits for a person", d.NodeID)
+		return v.printLineOf(d, s.Yellow, "▸ %s waits for a person", d.NodeID)
 	case "completed":
-		return v.lineOf(d, s.Green, "▸ %s done  %s%s", d.NodeID, terminal.Millis(d.Duration), rounds)
+		return v.printLineOf(d, s.Green, "▸ %s done  %s%s", d.NodeID, terminal.Millis(d.Duration), rounds)
 	}
-	return v.lineOf(d, s.Red, "▸ %s %s  %s  %s", d.NodeID, d.Status, terminal.Millis(d.Duration), d.ErrorType)
+	return v.printLineOf(d, s.Red, "▸ %s %s  %s  %s", d.NodeID, d.Status, terminal.Millis(d.Duration), d.ErrorType)
 }
 
-// lineOf prints a line that is about an agent. While another one's text is on the
+// printLineOf prints a line that is about an agent. While another one's text is on the
 // screen, and still comes, it is kept for later: it would cut the text in two.
 //
 // When no agent at all is known to run, the text is an answer after the agents, and lines
 // wait as well.
-func (v *screen) lineOf(d eventData, color, format string, args ...any) error {
+func (v *screen) printLineOf(d eventData, color, format string, args ...any) error {
 	if v.inText && d.AgentID != "" && (v.anyRuns(v.team.speaking) || !v.anyRuns("")) {
 		v.team.held = append(v.team.held, color+terminal.Printable(fmt.Sprintf(format, args...))+v.style.Reset)
 		return nil
 	}
-	return v.line(color, format, args...)
+	return v.printLine(color, format, args...)
 }
 
 // anyRuns says whether an agent is at work; empty: any of them.
@@ -122,8 +122,8 @@ func (v *screen) anyRuns(id string) bool {
 	return false
 }
 
-// release prints the lines that were kept.
-func (v *screen) release() error {
+// printHeld prints the lines that were kept.
+func (v *screen) printHeld() error {
 	for _, line := range v.team.held {
 		if _, err := fmt.Fprintln(v.lines, line); err != nil {
 			return err
@@ -133,8 +133,8 @@ func (v *screen) release() error {
 	return nil
 }
 
-// speaker returns the words before a line about an agent's doing.
-func speaker(d eventData) string {
+// speakerPrefix returns the words before a line about an agent's doing.
+func speakerPrefix(d eventData) string {
 	if d.AgentID == "" {
 		return ""
 	}

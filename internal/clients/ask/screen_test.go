@@ -135,7 +135,7 @@ func TestLineIsHarmless(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	view := &screen{out: &out, lines: &out, style: terminal.Style{Red: "\x1b[31m", Reset: "\x1b[0m"}}
-	if err := view.line(view.style.Red, "%s", "no\x1b[2J"); err != nil || out.String() != "\x1b[31mno[2J\x1b[0m\n" {
+	if err := view.printLine(view.style.Red, "%s", "no\x1b[2J"); err != nil || out.String() != "\x1b[31mno[2J\x1b[0m\n" {
 		t.Errorf("%v: got %q", err, out.String())
 	}
 }
@@ -147,7 +147,7 @@ func TestAnotherModelIsReported(t *testing.T) {
 	view := &screen{out: &out, lines: &out}
 	data := eventData{Key: "spare", Model: "gpt-5-mini", Previous: "fast", Reason: "rate_limited"}
 	const want = "model gpt-5-mini (spare) in place of fast: rate limited\n"
-	if err := view.show(sse.Event{Type: "model"}, data); err != nil || out.String() != want {
+	if err := view.showEvent(sse.Event{Type: "model"}, data); err != nil || out.String() != want {
 		t.Errorf("%v: got %q", err, out.String())
 	}
 }
@@ -172,7 +172,7 @@ func TestTextStaysWhole(t *testing.T) {
 		{"agent", eventData{toolData: toolData{Status: "completed"}, teamData: teamData{AgentID: "a", Elapsed: 7}}},
 		{"done", eventData{Finish: "stop"}},
 	} {
-		if err := term.show(sse.Event{Type: ev.kind}, ev.data); err != nil {
+		if err := term.showEvent(sse.Event{Type: ev.kind}, ev.data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,7 +215,7 @@ func screenOf(t *testing.T, style terminal.Style, events ...string) string {
 		if err := json.Unmarshal([]byte(text), &data); err != nil {
 			t.Fatalf("%s: %v", ev, err)
 		}
-		if err := view.show(sse.Event{Type: kind}, data); err != nil {
+		if err := view.showEvent(sse.Event{Type: kind}, data); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,10 +26,10 @@ const maxWaiting = 10
 // Waiting answers what waits for the user. It returns the outcome of the first turn that did
 // not end well; Asked if nobody is there to answer.
 func (c *Client) Waiting(ctx context.Context) Outcome {
-	s := c.open(ctx)
-	list, err := c.questions(ctx)
+	s := c.openSession(ctx)
+	list, err := c.waitingQuestions(ctx)
 	if err != nil {
-		return s.verdict(failed, err)
+		return s.reportOutcome(failed, err)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(s.Stdout, "Nothing waits.")
@@ -39,10 +39,10 @@ func (c *Client) Waiting(ctx context.Context) Outcome {
 		q := &list[i]
 		fmt.Fprintf(s.Stdout, "%s waits: %s\n", terminal.Printable(q.Task), terminal.Printable(q.Prompt))
 		outcome, err := s.answerOne(ctx, q)
-		if outcome = s.verdict(outcome, err); worst == Succeeded {
+		if outcome = s.reportOutcome(outcome, err); worst == Succeeded {
 			worst = outcome
 		}
-		if outcome == Asked || ctx.Err() != nil {
+		if outcome == Unanswered || ctx.Err() != nil {
 			return outcome
 		}
 	}
@@ -57,16 +57,16 @@ func (s *session) answerOne(ctx context.Context, q *waitingQuestion) (Outcome, e
 			return failed, err
 		}
 		given.ID, given.User = q.ID, s.User
-		so, err := s.send(ctx, "/tasks/"+url.PathEscape(q.Task)+"/decision", given)
-		if s.decider.again(err) {
+		so, err := s.sendBody(ctx, "/tasks/"+url.PathEscape(q.Task)+"/decision", given)
+		if s.decider.canAskAgain(err) {
 			continue
 		}
 		return so.outcome, err // what is asked then may be for somebody else, or is listed next time
 	}
 }
 
-// questions returns what waits for the user.
-func (c *Client) questions(ctx context.Context) (all []waitingQuestion, err error) {
+// waitingQuestions returns what waits for the user.
+func (c *Client) waitingQuestions(ctx context.Context) (all []waitingQuestion, err error) {
 	query := url.Values{"user_id": {c.User}}
 	for range maxWaiting {
 		var page struct {
@@ -91,14 +91,14 @@ func (c *Client) fetchJSON(ctx context.Context, address string, into any) error 
 	if err != nil {
 		return err
 	}
-	c.sign(req)
+	c.addHeaders(req)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return refused(resp)
+		return refusalOf(resp)
 	}
 	return json.UnmarshalRead(http.MaxBytesReader(nil, resp.Body, maxFrame), into)
 }

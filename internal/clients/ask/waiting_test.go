@@ -43,8 +43,8 @@ func TestWhatIsAskedNext(t *testing.T) {
 		{false, nil, asked("b"), ""},
 		{false, asked("c"), asked("b"), "c"},
 	} {
-		so := said{waits: tt.waits, asked: tt.now}
-		if got := ids(so.with(tt.others)); got != tt.want {
+		so := streamResult{waits: tt.waits, questions: tt.now}
+		if got := ids(so.mergeQuestions(tt.others)); got != tt.want {
 			t.Errorf("waits %v, asked %q behind %q: %q, want %q", tt.waits, ids(tt.now), ids(tt.others), got, tt.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestPagesOfWhatWaits(t *testing.T) {
 			}
 			fmt.Fprintf(w, `{"approvals":[{"task_id":"task_%d","approval_id":"a%d","prompt":"Go?"}]%s}`, n, n, next)
 		}))
-		list, err := (&Client{Base: base, User: "ann&x=1 ü"}).questions(t.Context())
+		list, err := (&Client{Base: base, User: "ann&x=1 ü"}).waitingQuestions(t.Context())
 		if err != nil || len(list) != tt.want || list[len(list)-1].Task != fmt.Sprintf("task_%d", tt.want) || list[0].ID != "a1" {
 			t.Errorf("%d pages: %+v, %v", tt.pages, list, err)
 		}
@@ -88,7 +88,7 @@ func TestAnswersToWhatWaits(t *testing.T) {
 		{"nothing", `{}`, Approve, Succeeded, "Nothing waits.", "", nil},
 		{"two, of which the first fails", `{"approvals":[{"task_id":"no/1","approval_id":"a1","prompt":"Go\u001b[2J?"},{"task_id":"yes","approval_id":"a2","prompt":"Stay?"}]}`, Reject, failed, "yes waits: Stay?", "",
 			[]string{`/tasks/no%2F1/decision {"approval_id":"a1","user_id":"ann","action":"reject"}`, `/tasks/yes/decision {"approval_id":"a2","user_id":"ann","action":"reject"}`}},
-		{"nobody to ask", `{"approvals":[{"task_id":"yes","approval_id":"a1"},{"task_id":"yes","approval_id":"a2"}]}`, "", Asked, "yes waits: ", "there is none to ask", nil},
+		{"nobody to ask", `{"approvals":[{"task_id":"yes","approval_id":"a1"},{"task_id":"yes","approval_id":"a2"}]}`, "", Unanswered, "yes waits: ", "there is none to ask", nil},
 		{"refused", `{"approvals":[{"task_id":"gone","approval_id":"a1"}]}`, Approve, failed, "gone waits", "404 Not Found", []string{`/tasks/gone/decision {"approval_id":"a1","user_id":"ann","action":"approve"}`}},
 		{"no list", `not JSON`, Approve, failed, "", "sluice ask: ", nil},
 	} {

@@ -83,7 +83,7 @@ func TestAccess(t *testing.T) {
 			if tt.key != "" {
 				d.cfg.Header = http.Header{tt.key: {map[bool]string{true: "Bearer "}[tt.key == "Authorization"] + "k-canary"}}
 			}
-			goesOn := d.access(t.Context())
+			goesOn := d.checkAccess(t.Context())
 			if got := brief(d.findings...); !slices.Equal(got, tt.want) || goesOn != tt.goesOn {
 				t.Errorf("goes on %v, findings\n%s\nwant %v\n%s", goesOn, strings.Join(got, "\n"), tt.goesOn, strings.Join(tt.want, "\n"))
 			}
@@ -98,15 +98,15 @@ func TestAccess(t *testing.T) {
 
 func TestCertificate(t *testing.T) {
 	t.Parallel()
-	for left, want := range map[time.Duration]Verdict{soon + time.Hour: Good, soon - time.Hour: Note} {
+	for left, want := range map[time.Duration]Verdict{soon + time.Hour: Good, soon - time.Hour: Notice} {
 		d := examined(nil)
-		d.certificate(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now().Add(left)}}})
+		d.checkCertificate(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now().Add(left)}}})
 		if len(d.findings) != 1 || d.findings[0].Verdict != want || !strings.HasPrefix(d.findings[0].Seen, "good until 20") {
 			t.Errorf("%v left: %+v", left, d.findings)
 		}
 	}
 	d := examined(nil)
-	d.certificate(nil)
+	d.checkCertificate(nil)
 	if len(d.findings) != 0 {
 		t.Errorf("without TLS: %+v", d.findings)
 	}

@@ -25,18 +25,18 @@ type stages struct {
 	peer                    string
 }
 
-// trace returns what has net/http fill in s.
-func (s *stages) trace() *httptrace.ClientTrace {
+// clientTrace returns what has net/http fill in s.
+func (s *stages) clientTrace() *httptrace.ClientTrace {
 	since := func() time.Duration { return time.Since(s.began) }
 	return &httptrace.ClientTrace{
 		DNSDone:          func(i httptrace.DNSDoneInfo) { s.addresses, s.resolved = len(i.Addrs), since() },
-		ConnectDone:      func(_, addr string, err error) { s.connected(addr, err, since()) },
+		ConnectDone:      func(_, addr string, err error) { s.recordConnect(addr, err, since()) },
 		TLSHandshakeDone: func(tls.ConnectionState, error) { s.safe = since() },
 	}
 }
 
-// connected ignores the addresses that were tried without success.
-func (s *stages) connected(addr string, err error, at time.Duration) {
+// recordConnect ignores the addresses that were tried without success.
+func (s *stages) recordConnect(addr string, err error, at time.Duration) {
 	if err == nil {
 		s.peer, s.reached = addr, at
 	}
@@ -47,50 +47,50 @@ func (s *stages) connected(addr string, err error, at time.Duration) {
 func (s *stages) String() string {
 	var dns, secure string
 	if s.addresses > 0 {
-		dns = fmt.Sprintf("DNS %s (%s)", ms(s.resolved), count(s.addresses, "address"))
+		dns = fmt.Sprintf("DNS %s (%s)", formatTime(s.resolved), formatCount(s.addresses, "address"))
 	}
 	if s.safe > 0 {
-		secure = "TLS " + ms(s.safe-s.reached)
+		secure = "TLS " + formatTime(s.safe-s.reached)
 	}
-	return join(dns, fmt.Sprintf("TCP %s to %s", ms(s.reached-s.resolved), s.peer), secure)
+	return joinParts(dns, fmt.Sprintf("TCP %s to %s", formatTime(s.reached-s.resolved), s.peer), secure)
 }
 
-// connect asks /healthz. It returns false when nothing more can be asked.
-func (d *examination) connect(ctx context.Context) bool {
-	d.proxy()
+// checkConnection asks /healthz. It returns false when nothing more can be asked.
+func (d *examination) checkConnection(ctx context.Context) bool {
+	d.reportProxy()
 	s := stages{began: time.Now()}
-	resp, body, err := d.ask(httptrace.WithClientTrace(ctx, s.trace()), http.MethodGet, "/healthz", "")
+	resp, body, err := d.fetchReply(httptrace.WithClientTrace(ctx, s.clientTrace()), http.MethodGet, "/healthz", "")
 	if err != nil {
-		d.found(unreachable(err, d.cfg.Timeout))
+		d.addFinding(connectFinding(err, d.cfg.Timeout))
 		return false
 	}
-	seen := join(s.String(), resp.Proto)
+	seen := joinParts(s.String(), resp.Proto)
 	if resp.TLS != nil {
-		seen = join(seen, tls.VersionName(resp.TLS.Version))
+		seen = joinParts(seen, tls.VersionName(resp.TLS.Version))
 	}
 	if resp.ProtoMajor == 1 {
-		d.found(Finding{"connect", Note, seen,
+		d.addFinding(Finding{"connect", Notice, seen,
 			"Over HTTP/1.1 a browser opens six connections to a host; a seventh stream waits until one of them ends.",
 			[]string{"Offer HTTP/2 to browsers, which they use over TLS only (nginx: listen 443 ssl http2; HAProxy: alpn h2,http/1.1)"}})
 	} else {
-		d.ok("connect", "%s", seen)
+		d.addGood("connect", "%s", seen)
 	}
-	d.certificate(resp.TLS)
+	d.checkCertificate(resp.TLS)
 	d.measureTrip(ctx)
-	d.health(resp, body)
-	return !redirects(resp)
+	d.checkHealth(resp, body)
+	return !isRedirect(resp)
 }
 
-// redirects reports whether a reply sends the client elsewhere.
-func redirects(resp *http.Response) bool {
+// isRedirect reports whether a reply sends the client elsewhere.
+func isRedirect(resp *http.Response) bool {
 	return resp.StatusCode >= 300 && resp.StatusCode < 400
 }
 
-// proxy reports the proxy that this machine itself uses.
-func (d *examination) proxy() {
+// reportProxy reports the proxy that this machine itself uses.
+func (d *examination) reportProxy() {
 	u, err := http.ProxyFromEnvironment(&http.Request{URL: d.cfg.URL})
 	if err == nil && u != nil {
-		d.found(Finding{Check: "proxy", Verdict: Note, Seen: "requests go through " + u.Host + ", as the environment of this process says",
+		d.addFinding(Finding{Check: "proxy", Verdict: Notice, Seen: "requests go through " + u.Host + ", as the environment of this process says",
 			Means: "What is found below may be that proxy's doing."})
 	}
 }
@@ -99,7 +99,7 @@ func (d *examination) proxy() {
 func (d *examination) measureTrip(ctx context.Context) {
 	for range 3 {
 		began := time.Now()
-		if _, _, err := d.ask(ctx, http.MethodGet, "/healthz", ""); err != nil {
+		if _, _, err := d.fetchReply(ctx, http.MethodGet, "/healthz", ""); err != nil {
 			return
 		}
 		if elapsed := time.Since(began); d.trip == 0 || elapsed < d.trip {
@@ -108,9 +108,9 @@ func (d *examination) measureTrip(ctx context.Context) {
 	}
 }
 
-// unreachable returns the finding of a request without a reply. What it cannot explain it
+// connectFinding returns the finding of a request without a reply. What it cannot explain it
 // reports with the error alone.
-func unreachable(err error, timeout time.Duration) Finding {
+func connectFinding(err error, timeout time.Duration) Finding {
 	f := Finding{Check: "connect", Verdict: Problem, Seen: err.Error()}
 	var (
 		unknown *net.DNSError
@@ -131,26 +131,26 @@ func unreachable(err error, timeout time.Duration) Finding {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Means, f.Change = "Nobody listens there.", []string{"Correct the port, or start what should listen"}
 	case errors.Is(err, context.DeadlineExceeded):
-		f.Seen = "no answer within " + ms(timeout)
+		f.Seen = "no answer within " + formatTime(timeout)
 		f.Means, f.Change = "Something drops the packets, or the server behind the proxy hangs.", []string{"Look at firewalls and security groups, then at the proxy's log"}
 	}
 	return f
 }
 
-// health judges the reply of /healthz.
-func (d *examination) health(resp *http.Response, body []byte) {
+// checkHealth judges the reply of /healthz.
+func (d *examination) checkHealth(resp *http.Response, body []byte) {
 	var reply struct {
 		Status string `json:"status"`
 	}
 	if resp.StatusCode == http.StatusOK && json.Unmarshal(body, &reply) == nil && reply.Status == "ok" {
-		d.ok("healthz", "ok, in %s%s", ms(d.trip), signature(resp))
+		d.addGood("healthz", "ok, in %s%s", formatTime(d.trip), signatureOf(resp))
 		return
 	}
-	d.found(stranger("healthz", resp))
+	d.addFinding(strangerFinding("healthz", resp))
 }
 
-// signature returns the headers that name who answered.
-func signature(resp *http.Response) string {
+// signatureOf returns the headers that name who answered.
+func signatureOf(resp *http.Response) string {
 	var parts []string
 	for _, name := range []string{"Server", "Via", "X-Cache", "CF-Ray"} {
 		if v := resp.Header.Get(name); v != "" {
@@ -163,15 +163,15 @@ func signature(resp *http.Response) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// stranger is the finding that something other than the gateway has answered.
-func stranger(check string, resp *http.Response) Finding {
+// strangerFinding is the finding that something other than the gateway has answered.
+func strangerFinding(check string, resp *http.Response) Finding {
 	kind := resp.Header.Get("Content-Type")
 	if kind == "" {
 		kind = "no content type"
 	}
-	f := Finding{Check: check, Verdict: Problem, Seen: fmt.Sprintf("%s with %s%s", resp.Status, kind, signature(resp)),
+	f := Finding{Check: check, Verdict: Problem, Seen: fmt.Sprintf("%s with %s%s", resp.Status, kind, signatureOf(resp)),
 		Means: "Something other than the gateway has answered.", Change: []string{"Correct --url, or let the proxy hand this path on to the gateway"}}
-	if redirects(resp) {
+	if isRedirect(resp) {
 		f.Seen = resp.Status + " to " + resp.Header.Get("Location")
 		f.Means, f.Change = "A redirect loses the body of a POST in many clients.", []string{"Use the address that it leads to"}
 	}
@@ -195,19 +195,19 @@ type readiness struct {
 	}
 }
 
-// readiness judges what the gateway says of itself.
-func (d *examination) readiness(ctx context.Context) {
-	resp, body, err := d.ask(ctx, http.MethodGet, "/readyz", "")
+// checkReadiness judges what the gateway says of itself.
+func (d *examination) checkReadiness(ctx context.Context) {
+	resp, body, err := d.fetchReply(ctx, http.MethodGet, "/readyz", "")
 	if err != nil {
-		d.found(Finding{Check: "readyz", Verdict: Problem, Seen: err.Error()})
+		d.addFinding(Finding{Check: "readyz", Verdict: Problem, Seen: err.Error()})
 		return
 	}
 	var reply readiness
 	if json.Unmarshal(body, &reply, json.MatchCaseInsensitiveNames(true)) != nil || reply.Status == "" {
-		d.found(stranger("readyz", resp))
+		d.addFinding(strangerFinding("readyz", resp))
 		return
 	}
-	f := Finding{Check: "readyz", Verdict: Good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, count(reply.Streams, "stream"))}
+	f := Finding{Check: "readyz", Verdict: Good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, formatCount(reply.Streams, "stream"))}
 	if reply.Model == "" { // what only operators may see
 		f.Seen = reply.Status
 	}
@@ -215,22 +215,22 @@ func (d *examination) readiness(ctx context.Context) {
 		f.Verdict, f.Means = Problem, "This gateway stops and takes no new streams."
 		f.Change = []string{"Let the load balancer ask /readyz, so that it sends new streams elsewhere"}
 	}
-	d.found(f)
-	d.clocks(resp)
-	d.services(&reply)
+	d.addFinding(f)
+	d.checkClocks(resp)
+	d.reportServices(&reply)
 }
 
-// services reports the services that the gateway does without.
-func (d *examination) services(reply *readiness) {
+// reportServices reports the services that the gateway does without.
+func (d *examination) reportServices(reply *readiness) {
 	for _, b := range reply.Breakers {
 		if b.State != "closed" {
-			d.found(Finding{"readyz", Problem, "the circuit breaker of " + b.Service + " is " + b.State,
+			d.addFinding(Finding{"readyz", Problem, "the circuit breaker of " + b.Service + " is " + b.State,
 				"That service failed again and again; turns do without it for now.", []string{"Look at circuit_breaker_opened in the gateway's log"}})
 		}
 	}
 	for _, m := range reply.MCP {
 		if !m.Connected {
-			d.found(Finding{"readyz", Problem, "the MCP server " + m.Server + " is not connected",
+			d.addFinding(Finding{"readyz", Problem, "the MCP server " + m.Server + " is not connected",
 				"The model has none of its tools.", []string{"Look at mcp_connect_failed in the gateway's log"}})
 		}
 	}
@@ -240,8 +240,8 @@ func (d *examination) services(reply *readiness) {
 // and a Date counts whole seconds.
 const clocksDiffer = 30 * time.Second
 
-// clocks reports a clock of the gateway that differs from that of this machine.
-func (d *examination) clocks(resp *http.Response) {
+// checkClocks reports a clock of the gateway that differs from that of this machine.
+func (d *examination) checkClocks(resp *http.Response) {
 	at, err := http.ParseTime(resp.Header.Get("Date"))
 	ahead := time.Until(at).Round(time.Second)
 	if err != nil || ahead.Abs() < clocksDiffer {
@@ -251,7 +251,7 @@ func (d *examination) clocks(resp *http.Response) {
 	if ahead < 0 {
 		way = "behind"
 	}
-	d.found(Finding{"clock", Problem, fmt.Sprintf("the gateway's clock is %s %s that of this machine", ahead.Abs(), way),
+	d.addFinding(Finding{"clock", Problem, fmt.Sprintf("the gateway's clock is %s %s that of this machine", ahead.Abs(), way),
 		"Tokens are refused as expired or as not valid yet, and what an agent takes for tomorrow is another day.",
 		[]string{"Set both clocks by NTP (timedatectl says whether it is on)"}})
 }

@@ -42,9 +42,9 @@ func TestDialects(t *testing.T) {
 		{"all", every, false, doctor.Good, "AI SDK at /api/chat, AG-UI at /agui, Chat Completions at /v1/chat/completions" + rest},
 		{"one", some, false, doctor.Good, "AG-UI at /agui$"},
 		{"none", none, false, doctor.Good, "our own alone, at /chat/stream$"},
-		{"a proxy keeps some", before(every, "/agui", "/chatkit"), true, doctor.Note, "/agui, /chatkit: 404 Not Found with text/plain; charset=utf-8$"},
+		{"a proxy keeps some", before(every, "/agui", "/chatkit"), true, doctor.Notice, "/agui, /chatkit: 404 Not Found with text/plain; charset=utf-8$"},
 		{"and hands on the others", before(every, "/agui", "/api/chat"), true, doctor.Good, "Chat Completions at /v1/chat/completions" + rest},
-		{"a proxy keeps what is not served", before(none, "/agui"), true, doctor.Note, "/agui: 404"},
+		{"a proxy keeps what is not served", before(none, "/agui"), true, doctor.Notice, "/agui: 404"},
 	} {
 		all.Go(func() {
 			d := examine(t, tt.base, doctor.Config{})

@@ -43,7 +43,7 @@ type Report struct {
 func Examine(ctx context.Context, cfg Config) Report {
 	d := &examination{cfg: cfg, client: newClient()}
 	defer d.client.CloseIdleConnections()
-	d.run(ctx)
+	d.runChecks(ctx)
 	healthy := !slices.ContainsFunc(d.findings, func(f Finding) bool { return f.Verdict == Problem })
 	return Report{URL: cfg.URL.String(), Healthy: healthy, Findings: d.findings}
 }
@@ -68,30 +68,30 @@ func newClient() *http.Client {
 	}
 }
 
-// run makes all checks. Later ones need what earlier ones found: without a connection
+// runChecks makes all checks. Later ones need what earlier ones found: without a connection
 // nothing is asked, and where no stream comes through idle limits are not looked for.
-func (d *examination) run(ctx context.Context) {
-	if !d.connect(ctx) {
+func (d *examination) runChecks(ctx context.Context) {
+	if !d.checkConnection(ctx) {
 		return
 	}
-	if !d.access(ctx) {
+	if !d.checkAccess(ctx) {
 		return
 	}
-	d.readiness(ctx)
-	d.dialects(ctx)
-	streams := d.stream(ctx)
-	d.posts(ctx)
+	d.checkReadiness(ctx)
+	d.checkDialects(ctx)
+	streams := d.checkStream(ctx)
+	d.checkPosts(ctx)
 	if !streams {
 		return
 	}
 	d.longURL(ctx)
 	if d.cfg.Idle > 0 {
-		d.silence(ctx)
+		d.checkSilence(ctx)
 	}
 }
 
-// send sends a request. The reply must be closed.
-func (d *examination) send(ctx context.Context, method, path, body string, header ...string) (*http.Response, error) {
+// sendRequest sends a request. The reply must be closed.
+func (d *examination) sendRequest(ctx context.Context, method, path, body string, header ...string) (*http.Response, error) {
 	var content io.Reader
 	if body != "" {
 		content = strings.NewReader(body)
@@ -116,11 +116,11 @@ func (d *examination) send(ctx context.Context, method, path, body string, heade
 	return resp, err
 }
 
-// ask sends a request and reads a small reply.
-func (d *examination) ask(ctx context.Context, method, path, body string, header ...string) (*http.Response, []byte, error) {
+// fetchReply sends a request and reads a small reply.
+func (d *examination) fetchReply(ctx context.Context, method, path, body string, header ...string) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	resp, err := d.send(ctx, method, path, body, header...)
+	resp, err := d.sendRequest(ctx, method, path, body, header...)
 	if err != nil {
 		return nil, nil, err
 	}

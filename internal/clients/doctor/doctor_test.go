@@ -155,17 +155,17 @@ func TestFaultsOfAProxy(t *testing.T) {
 		{"delay", late, doctor.Problem, "stream", "delayed: ticks came up to "},
 		{"cut, cleanly", cutAfter(3, false), doctor.Problem, "stream", "cut after 3 ticks, "},
 		{"cut, broken", cutAfter(3, true), doctor.Problem, "stream", "cut after 3 ticks, "},
-		{"gzip", zipped(true), doctor.Note, "headers", "Content-Encoding: gzip"},
+		{"gzip", zipped(true), doctor.Notice, "headers", "Content-Encoding: gzip"},
 		{"gzip, live", zipped(true), doctor.Good, "stream", "live: "},
 		{"gzip, buffered", zipped(false), doctor.Problem, "stream", "buffered: 10 ticks"},
 		{"HTML", func(w *spoiler, _ io.Reader) { w.Header().Set("Content-Type", "text/html"); w.send([]byte("<html>")) }, doctor.Problem, "stream", "200 OK with text/html"},
 		{"other type", withHeader("Content-Type", "text/plain"), doctor.Problem, "stream", "200 OK with text/plain"},
 		{"parameter", withHeader("Content-Type", "text/event-stream;charset=utf-8"), doctor.Good, "stream", "live: "},
-		{"no cache header", withHeader("Cache-Control", ""), doctor.Note, "headers", `Cache-Control is ""`},
-		{"no id", withHeader("X-Request-Id", ""), doctor.Note, "headers", "X-Request-ID is missing"},
+		{"no cache header", withHeader("Cache-Control", ""), doctor.Notice, "headers", `Cache-Control is ""`},
+		{"no id", withHeader("X-Request-Id", ""), doctor.Notice, "headers", "X-Request-ID is missing"},
 		{"cached", withHeader("Age", "7"), doctor.Problem, "headers", "Age: 7"},
 		{"nginx's own header", withHeader("X-Accel-Buffering", ""), doctor.Good, "headers", "as they were sent, but for X-Accel-Buffering"},
-		{"comments", func(w *spoiler, r io.Reader) { w.send([]byte(": hello\n\n")); w.pass(r, unchanged) }, doctor.Note, "headers", "1 comment that the gateway did not send"},
+		{"comments", func(w *spoiler, r io.Reader) { w.send([]byte(": hello\n\n")); w.pass(r, unchanged) }, doctor.Notice, "headers", "1 comment that the gateway did not send"},
 		{"lost event", func(w *spoiler, r io.Reader) { w.pass(r, without(`"n":4,`)) }, doctor.Problem, "stream", "cut after 3 ticks"},
 		{"last event lost", func(w *spoiler, r io.Reader) { w.pass(r, without(`"n":10,`)) }, doctor.Problem, "stream", "cut after 9 ticks"},
 		{"no ticks", func(w *spoiler, _ io.Reader) { w.send([]byte("event: done\ndata: {}\n\n")) }, doctor.Problem, "stream", "cut after 0 ticks"},
@@ -336,9 +336,9 @@ func TestSilence(t *testing.T) {
 		seen       []string
 	}{
 		{"no limit", base, doctor.Good, []string{"a silent stream lives for 4.0 s: ", "a stream without a byte for 4.0 s is left alone too"}},
-		{"a limit", strict, doctor.Note, []string{"a stream without a byte is cut after [23].. s"}},
+		{"a limit", strict, doctor.Notice, []string{"a stream without a byte is cut after [23].. s"}},
 		{"with heartbeats", strict, doctor.Good, []string{"a silent stream lives for 4.0 s: "}},
-		{"no heartbeats", mute, doctor.Note, []string{"a silent stream lives for 4.0 s: 0 heartbeats, "}},
+		{"no heartbeats", mute, doctor.Notice, []string{"a silent stream lives for 4.0 s: 0 heartbeats, "}},
 	} {
 		all.Go(func() {
 			var d report

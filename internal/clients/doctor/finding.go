@@ -22,25 +22,25 @@ type Verdict string
 // The verdicts.
 const (
 	Good    Verdict = "ok"
-	Note    Verdict = "note" // worth knowing; nothing breaks
+	Notice  Verdict = "note" // worth knowing; nothing breaks
 	Problem Verdict = "problem"
 )
 
-// found records a finding.
-func (d *examination) found(f Finding) {
+// addFinding records a finding.
+func (d *examination) addFinding(f Finding) {
 	d.findings = append(d.findings, f)
 	if d.cfg.Show != nil {
 		d.cfg.Show(f)
 	}
 }
 
-// ok records that a check found nothing to change.
-func (d *examination) ok(check, format string, args ...any) {
-	d.found(Finding{Check: check, Verdict: Good, Seen: fmt.Sprintf(format, args...)})
+// addGood records that a check found nothing to change.
+func (d *examination) addGood(check, format string, args ...any) {
+	d.addFinding(Finding{Check: check, Verdict: Good, Seen: fmt.Sprintf(format, args...)})
 }
 
-// ms writes a time as a person reads it.
-func ms(d time.Duration) string {
+// formatTime writes a time as a person reads it.
+func formatTime(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
 		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
@@ -50,16 +50,16 @@ func ms(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// thousands writes a number of bytes.
-func thousands(n int) string {
+// formatBytes writes a number of bytes.
+func formatBytes(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
 	}
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// count writes "1 tick", "3 ticks" or "2 addresses".
-func count(n int, what string) string {
+// formatCount writes "1 tick", "3 ticks" or "2 addresses".
+func formatCount(n int, what string) string {
 	switch {
 	case n == 1:
 		return "1 " + what
@@ -69,8 +69,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// join leaves out what is empty.
-func join(parts ...string) string {
+// joinParts leaves out what is empty.
+func joinParts(parts ...string) string {
 	var all []string
 	for _, p := range parts {
 		if p != "" {

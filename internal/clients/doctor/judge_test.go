@@ -69,9 +69,9 @@ func TestTiming(t *testing.T) {
 		"a quarter apart":          {[]int{0, 50, 101}, 0, timing{held: 299 * ms, pieces: 2, largest: 2}, false}, // a piece still, and more is not
 	} {
 		v := &viewing{ticks: ticksAt(tt.at...)}
-		got := v.timing(tt.trip)
-		if got != tt.want || got.live() != tt.live {
-			t.Errorf("%s: got %+v, live %t, want %+v, %t", name, got, got.live(), tt.want, tt.live)
+		got := v.measureTiming(tt.trip)
+		if got != tt.want || got.isLive() != tt.live {
+			t.Errorf("%s: got %+v, live %t, want %+v, %t", name, got, got.isLive(), tt.want, tt.live)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestReadingTicks(t *testing.T) {
 			resp.Body = io.NopCloser(body)
 			v := &viewing{resp: resp, began: time.Now(), comments: comments{clock: func() time.Duration { return 0 }}}
 			got := ""
-			if err := v.read(); err != nil {
+			if err := v.readTicks(); err != nil {
 				got = err.Error()
 			}
 			if got != tt.want || v.done != (tt.want == "") || len(v.ticks) != tt.ticks {
@@ -165,7 +165,7 @@ func TestReadingTicks(t *testing.T) {
 	}
 	resp := reply(200, "Content-Encoding", "br")
 	resp.Body = io.NopCloser(strings.NewReader(first))
-	if v := (&viewing{resp: resp}); v.read() == nil || v.done {
+	if v := (&viewing{resp: resp}); v.readTicks() == nil || v.done {
 		t.Error("what cannot be unpacked is whole")
 	}
 }
@@ -185,13 +185,13 @@ func TestUnreachable(t *testing.T) {
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), "no answer within 2.0 s", "Something drops the packets"},
 		{errors.New("odd"), "odd", ""},
 	} {
-		f := unreachable(tt.err, 2*time.Second)
+		f := connectFinding(tt.err, 2*time.Second)
 		if !strings.HasPrefix(f.Seen, tt.seen) || !strings.HasPrefix(f.Means, tt.means) || (f.Means == "") != (tt.means == "") || (len(f.Change) == 0) != (tt.means == "") || f.Verdict != Problem || f.Check != "connect" {
 			t.Errorf("%v: got %+v", tt.err, f)
 		}
 	}
 	expired := tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.Expired}}
-	if f := unreachable(&expired, 0); f.Change[0] != "Renew the certificate" {
+	if f := connectFinding(&expired, 0); f.Change[0] != "Renew the certificate" {
 		t.Errorf("an expired one: %+v", f)
 	}
 }
@@ -212,7 +212,7 @@ func TestStranger(t *testing.T) {
 		{reply(503), "503 Service Unavailable with no content type", "A proxy answers"},
 		{reply(504), "504 Gateway Timeout with no content type", "A proxy answers"},
 	} {
-		for where, f := range map[string]Finding{"x": stranger("x", tt.resp), "stream": notAStream(tt.resp)} {
+		for where, f := range map[string]Finding{"x": strangerFinding("x", tt.resp), "stream": notAStream(tt.resp)} {
 			if f.Seen != tt.seen || !strings.HasPrefix(f.Means, tt.means) || f.Verdict != Problem || f.Check != where || len(f.Change) == 0 {
 				t.Errorf("%s: got %+v, want %s, %s", where, f, tt.seen, tt.means)
 			}
@@ -256,7 +256,7 @@ func TestHeadersOfAStream(t *testing.T) {
 		"comments, later": {nil, 2, 10 * time.Second, []string{"ok headers: as they were sent"}},
 	} {
 		d := examined(nil)
-		d.headers(&viewing{resp: reply(200, append(append([]string{}, sent...), tt.header...)...), elapsed: tt.elapsed, comments: comments{at: make([]time.Duration, tt.comments)}})
+		d.checkHeaders(&viewing{resp: reply(200, append(append([]string{}, sent...), tt.header...)...), elapsed: tt.elapsed, comments: comments{at: make([]time.Duration, tt.comments)}})
 		if diff := cmp.Diff(tt.want, brief(d.findings...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -289,7 +289,7 @@ func TestHops(t *testing.T) {
 			v.ticks = []tick{{Protocol: tt.asked}}
 		}
 		d := examined(nil)
-		d.hops(v)
+		d.checkHops(v)
 		if got := strings.Join(brief(d.findings...), "; "); got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
@@ -307,7 +307,7 @@ func TestCut(t *testing.T) {
 		{io.ErrUnexpectedEOF, "cut after 2 ticks, 1.5 s into the stream: unexpected EOF", "Something cuts or changes streams."},
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), "stuck after 2 ticks: nothing came for 60.0 s longer than it should", "Something holds the rest"},
 	} {
-		f := examined(nil).cut("x", &viewing{ticks: ticksAt(0, 200), err: tt.err, elapsed: 1500 * time.Millisecond})
+		f := examined(nil).cutFinding("x", &viewing{ticks: ticksAt(0, 200), err: tt.err, elapsed: 1500 * time.Millisecond})
 		if f.Seen != tt.seen || !strings.HasPrefix(f.Means, tt.means) || f.Verdict != Problem || f.Check != "x" || len(f.Change) < 3 {
 			t.Errorf("%v: got %+v", tt.err, f)
 		}
@@ -346,7 +346,7 @@ func TestPosts(t *testing.T) {
 			resp.Body = io.NopCloser(strings.NewReader(content))
 			return resp, nil
 		})
-		d.posts(t.Context())
+		d.checkPosts(t.Context())
 		if diff := cmp.Diff(tt.want, brief(d.findings...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -385,18 +385,18 @@ func TestLongURL(t *testing.T) {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		ms(0): "0.0 ms", ms(1500 * time.Microsecond): "1.5 ms", ms(10 * time.Millisecond): "10 ms", ms(999 * time.Millisecond): "999 ms", ms(time.Second): "1.0 s", ms(90 * time.Second): "90.0 s",
-		thousands(999): "999", thousands(1000): "1,000", thousands(60_007): "60,007",
-		count(0, "tick"): "0 ticks", count(1, "tick"): "1 tick", count(2, "tick"): "2 ticks", count(1, "address"): "1 address", count(2, "address"): "2 addresses",
-		join("", "a", "", "b"): "a, b", join("", ""): "",
+		formatTime(0): "0.0 ms", formatTime(1500 * time.Microsecond): "1.5 ms", formatTime(10 * time.Millisecond): "10 ms", formatTime(999 * time.Millisecond): "999 ms", formatTime(time.Second): "1.0 s", formatTime(90 * time.Second): "90.0 s",
+		formatBytes(999): "999", formatBytes(1000): "1,000", formatBytes(60_007): "60,007",
+		formatCount(0, "tick"): "0 ticks", formatCount(1, "tick"): "1 tick", formatCount(2, "tick"): "2 ticks", formatCount(1, "address"): "1 address", formatCount(2, "address"): "2 addresses",
+		joinParts("", "a", "", "b"): "a, b", joinParts("", ""): "",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	s := stages{addresses: 2, resolved: time.Millisecond, reached: 3 * time.Millisecond, safe: 33 * time.Millisecond}
-	s.connected("10.0.0.1:1", errors.New("refused"), time.Hour)
-	s.connected("10.0.0.2:443", nil, 13*time.Millisecond)
+	s.recordConnect("10.0.0.1:1", errors.New("refused"), time.Hour)
+	s.recordConnect("10.0.0.2:443", nil, 13*time.Millisecond)
 	if got, want := s.String(), "DNS 1.0 ms (2 addresses), TCP 12 ms to 10.0.0.2:443, TLS 20 ms"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -18,37 +18,37 @@ const (
 	longestBody  = 100 << 10
 )
 
-// posts sees whether POST comes through, with the Host header and with a large
+// checkPosts sees whether POST comes through, with the Host header and with a large
 // body. The bodies are not valid requests, so that nothing runs: the gateway's own
 // refusal is the proof.
-func (d *examination) posts(ctx context.Context) {
+func (d *examination) checkPosts(ctx context.Context) {
 	origin := d.cfg.URL.Scheme + "://" + d.cfg.URL.Host
-	status, reply, err := d.post(ctx, `{}`, "Origin", origin)
+	status, reply, err := d.sendPost(ctx, `{}`, "Origin", origin)
 	switch {
 	case err != nil:
-		d.found(Finding{Check: "post", Verdict: Problem, Seen: "no reply to POST /chat/stream: " + d.reason(err)})
+		d.addFinding(Finding{Check: "post", Verdict: Problem, Seen: "no reply to POST /chat/stream: " + d.reasonText(err)})
 		return
 	case status == http.StatusForbidden && reply.ErrorType == "origin_refused":
-		d.found(Finding{"post", Problem, "the gateway refuses pages of " + origin,
+		d.addFinding(Finding{"post", Problem, "the gateway refuses pages of " + origin,
 			"It was asked under another name, so that it takes its own pages for foreign ones.",
 			[]string{"nginx: proxy_set_header Host $http_host;", "Or name the origin in SLUICE_CORS_ORIGINS"}})
 	case reply.ErrorType != "validation_error":
-		d.found(refusedOnTheWay("post", "POST /chat/stream", status))
+		d.addFinding(refusedOnTheWay("post", "POST /chat/stream", status))
 		return
 	default:
-		d.ok("post", "POST comes through, and so does Host")
+		d.addGood("post", "POST comes through, and so does Host")
 	}
-	status, reply, err = d.post(ctx, `{"filler":"`+strings.Repeat("x", longestBody)+`"}`)
+	status, reply, err = d.sendPost(ctx, `{"filler":"`+strings.Repeat("x", longestBody)+`"}`)
 	switch {
 	case err != nil:
-		d.found(Finding{Check: "large body", Verdict: Problem, Seen: "a body of 100 KiB: " + d.reason(err),
+		d.addFinding(Finding{Check: "large body", Verdict: Problem, Seen: "a body of 100 KiB: " + d.reasonText(err),
 			Means: "A long message cannot be sent.", Change: []string{"nginx: client_max_body_size 1m;"}})
 	case reply.ErrorType != "validation_error":
 		f := refusedOnTheWay("large body", "a body of 100 KiB", status)
 		f.Means, f.Change = "A long message cannot be sent.", []string{"nginx: client_max_body_size 1m;", "Elsewhere: allow bodies of 128 KiB"}
-		d.found(f)
+		d.addFinding(f)
 	default:
-		d.ok("large body", "100 KiB come through")
+		d.addGood("large body", "100 KiB come through")
 	}
 }
 
@@ -58,10 +58,10 @@ type problemReply struct {
 	ErrorType string `json:"error_type"`
 }
 
-// post sends a body to POST /chat/stream. A reply that is not a problem document leaves
+// sendPost sends a body to POST /chat/stream. A reply that is not a problem document leaves
 // reply empty.
-func (d *examination) post(ctx context.Context, body string, header ...string) (status int, reply problemReply, err error) {
-	resp, content, err := d.ask(ctx, http.MethodPost, "/chat/stream", body, append(header, "Content-Type", "application/json")...)
+func (d *examination) sendPost(ctx context.Context, body string, header ...string) (status int, reply problemReply, err error) {
+	resp, content, err := d.fetchReply(ctx, http.MethodPost, "/chat/stream", body, append(header, "Content-Type", "application/json")...)
 	if err != nil {
 		return 0, reply, err
 	}
@@ -82,26 +82,26 @@ func (d *examination) longURL(ctx context.Context) {
 		status, err := d.tryURL(ctx, size)
 		switch {
 		case status == http.StatusOK && size == longestQuery:
-			d.ok("long URL", "%s bytes of query come through", thousands(size))
+			d.addGood("long URL", "%s bytes of query come through", formatBytes(size))
 			return
 		case status == http.StatusOK:
-			d.found(Finding{"long URL", Note, fmt.Sprintf("%s bytes of query come through, %s do not (%s)", thousands(size), thousands(2*size), refusal),
+			d.addFinding(Finding{"long URL", Notice, fmt.Sprintf("%s bytes of query come through, %s do not (%s)", formatBytes(size), formatBytes(2*size), refusal),
 				"Long input can be sent with POST only; one character takes up to 12 bytes of a URL.", longerURLs()})
 			return
 		case err != nil:
-			refusal = d.reason(err)
+			refusal = d.reasonText(err)
 		default:
 			refusal = fmt.Sprintf("%d %s", status, http.StatusText(status))
 		}
 	}
-	d.found(Finding{"long URL", Problem, "not even 3,000 bytes of query come through (" + refusal + ")",
+	d.addFinding(Finding{"long URL", Problem, "not even 3,000 bytes of query come through (" + refusal + ")",
 		"GET /chat/stream takes short input only.", longerURLs()})
 }
 
 // tryURL sends a query of size bytes more than it needs. An error means no reply; the
 // status says whether the query came through.
 func (d *examination) tryURL(ctx context.Context, size int) (status int, err error) {
-	resp, _, err := d.ask(ctx, http.MethodGet, "/diag/sse?ticks=1&filler="+strings.Repeat("x", size), "")
+	resp, _, err := d.fetchReply(ctx, http.MethodGet, "/diag/sse?ticks=1&filler="+strings.Repeat("x", size), "")
 	if err != nil {
 		return 0, err
 	}
@@ -113,26 +113,26 @@ func longerURLs() []string {
 	return []string{"nginx: large_client_header_buffers 4 96k;", "HAProxy: tune.bufsize 98304"}
 }
 
-// silence keeps two streams silent for a while: one as turns are, with heartbeats,
+// checkSilence keeps two streams silent for a while: one as turns are, with heartbeats,
 // and one without any byte, which shows the limit that heartbeats stay under.
-func (d *examination) silence(ctx context.Context) {
+func (d *examination) checkSilence(ctx context.Context) {
 	query := fmt.Sprintf("ticks=2&interval_ms=%d", d.cfg.Idle.Milliseconds())
 	var filled, bare *viewing
 	var filledErr, bareErr error
 	var both sync.WaitGroup
-	both.Go(func() { filled, filledErr = d.watch(ctx, query, d.cfg.Idle) })
-	both.Go(func() { bare, bareErr = d.watch(ctx, query+"&heartbeat=false", d.cfg.Idle) })
+	both.Go(func() { filled, filledErr = d.watchTicks(ctx, query, d.cfg.Idle) })
+	both.Go(func() { bare, bareErr = d.watchTicks(ctx, query+"&heartbeat=false", d.cfg.Idle) })
 	both.Wait()
 	if ctx.Err() != nil {
 		return
 	}
-	d.found(d.withHeartbeats(filled, filledErr))
+	d.addFinding(d.withHeartbeats(filled, filledErr))
 	switch {
 	case bareErr != nil || !bare.isStream():
 	case bare.done:
-		d.ok("idle", "a stream without a byte for %s is left alone too", ms(d.cfg.Idle))
+		d.addGood("idle", "a stream without a byte for %s is left alone too", formatTime(d.cfg.Idle))
 	default:
-		d.found(Finding{Check: "idle", Verdict: Note, Seen: fmt.Sprintf("a stream without a byte is cut after %s", ms(bare.elapsed)),
+		d.addFinding(Finding{Check: "idle", Verdict: Notice, Seen: fmt.Sprintf("a stream without a byte is cut after %s", formatTime(bare.elapsed)),
 			Means: "That is the shortest idle limit on the way. SLUICE_HEARTBEAT must stay well below it."})
 	}
 }
@@ -141,18 +141,18 @@ func (d *examination) silence(ctx context.Context) {
 func (d *examination) withHeartbeats(v *viewing, err error) Finding {
 	switch {
 	case err != nil:
-		return Finding{Check: "idle", Verdict: Problem, Seen: d.reason(err)}
+		return Finding{Check: "idle", Verdict: Problem, Seen: d.reasonText(err)}
 	case !v.isStream():
 		return notAStream(v.resp)
 	case !v.done:
-		f := d.cut("idle", v)
-		f.Seen += fmt.Sprintf(", after %s", count(len(v.comments.at), "heartbeat"))
+		f := d.cutFinding("idle", v)
+		f.Seen += fmt.Sprintf(", after %s", formatCount(len(v.comments.at), "heartbeat"))
 		return f
 	}
 	n, gap := len(v.comments.at), v.longestGap()
-	f := Finding{Check: "idle", Verdict: Good, Seen: fmt.Sprintf("a silent stream lives for %s: %s, at most %s without a byte", ms(d.cfg.Idle), count(n, "heartbeat"), ms(gap))}
+	f := Finding{Check: "idle", Verdict: Good, Seen: fmt.Sprintf("a silent stream lives for %s: %s, at most %s without a byte", formatTime(d.cfg.Idle), formatCount(n, "heartbeat"), formatTime(gap))}
 	if n == 0 {
-		f.Verdict, f.Means = Note, "No heartbeat came: SLUICE_HEARTBEAT is 0 or longer than this, or something takes comments out of streams."
+		f.Verdict, f.Means = Notice, "No heartbeat came: SLUICE_HEARTBEAT is 0 or longer than this, or something takes comments out of streams."
 	}
 	return f
 }

@@ -45,8 +45,8 @@ type tick struct {
 	at time.Duration // when it was here, since the request was sent
 }
 
-// stamp is when the gateway sent the tick, since it sent the first one.
-func (t tick) stamp() time.Duration { return time.Duration(t.ElapsedMS) * time.Millisecond }
+// sentAt is when the gateway sent the tick, since it sent the first one.
+func (t tick) sentAt() time.Duration { return time.Duration(t.ElapsedMS) * time.Millisecond }
 
 // comments notes when comments come by in a stream that is copied to it.
 type comments struct {
@@ -66,22 +66,22 @@ func (c *comments) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// watch reads ticks as they come. must is how long they take where nothing is in
+// watchTicks reads ticks as they come. must is how long they take where nothing is in
 // the way. The error is that of a request without a reply.
-func (d *examination) watch(ctx context.Context, query string, must time.Duration) (*viewing, error) {
+func (d *examination) watchTicks(ctx context.Context, query string, must time.Duration) (*viewing, error) {
 	ctx, cancel := context.WithTimeout(ctx, must+d.cfg.Timeout)
 	defer cancel()
 	v := &viewing{began: time.Now()}
 	v.comments.clock = func() time.Duration { return time.Since(v.began) }
 	var err error
 	// As browsers do, it offers to take the stream compressed: that shows who would.
-	v.resp, err = d.send(ctx, http.MethodGet, "/diag/sse?"+query, "", "Accept", "text/event-stream", "Accept-Encoding", "gzip")
+	v.resp, err = d.sendRequest(ctx, http.MethodGet, "/diag/sse?"+query, "", "Accept", "text/event-stream", "Accept-Encoding", "gzip")
 	if err != nil {
 		return nil, err
 	}
 	defer v.resp.Body.Close()
 	if v.isStream() {
-		v.err = v.read()
+		v.err = v.readTicks()
 	}
 	v.elapsed = time.Since(v.began)
 	return v, nil
@@ -93,14 +93,14 @@ func (v *viewing) isStream() bool {
 	return v.resp.StatusCode == http.StatusOK && kind == "text/event-stream"
 }
 
-// compressed reports whether something compressed the stream: the gateway never does.
-func (v *viewing) compressed() bool { return v.resp.Header.Get("Content-Encoding") != "" }
+// isCompressed reports whether something compressed the stream: the gateway never does.
+func (v *viewing) isCompressed() bool { return v.resp.Header.Get("Content-Encoding") != "" }
 
-// read reads the stream to its done event, and returns nil, or why it did not get there.
+// readTicks reads the stream to its done event, and returns nil, or why it did not get there.
 // A tick out of order counts as a change on the way.
-func (v *viewing) read() error {
+func (v *viewing) readTicks() error {
 	body := io.Reader(v.resp.Body)
-	if v.compressed() {
+	if v.isCompressed() {
 		plain, err := gzip.NewReader(body)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (v *viewing) read() error {
 			v.done = true
 			return nil
 		default:
-			return fmt.Errorf("what came is not what was sent: event %q after %s", ev.Type, count(n, "tick"))
+			return fmt.Errorf("what came is not what was sent: event %q after %s", ev.Type, formatCount(n, "tick"))
 		}
 	}
 }
@@ -135,20 +135,20 @@ type timing struct {
 	largest int           // ticks in a piece
 }
 
-// timing compares when ticks came with when they were sent. The clocks of the two ends
+// measureTiming compares when ticks came with when they were sent. The clocks of the two ends
 // need not agree: only differences count. trip is the network's own time. Two ticks are
 // one piece when they came in less than a quarter of the time between them.
-func (v *viewing) timing(trip time.Duration) timing {
+func (v *viewing) measureTiming(trip time.Duration) timing {
 	var t timing
 	var quickest, slowest time.Duration
 	piece := 0
 	for i, k := range v.ticks {
-		lateness := k.at - k.stamp()
+		lateness := k.at - k.sentAt()
 		if i == 0 {
 			quickest, slowest = lateness, lateness
 		}
 		quickest, slowest = min(quickest, lateness), max(slowest, lateness)
-		if i == 0 || k.at-v.ticks[i-1].at > (k.stamp()-v.ticks[i-1].stamp())/4 {
+		if i == 0 || k.at-v.ticks[i-1].at > (k.sentAt()-v.ticks[i-1].sentAt())/4 {
 			t.pieces++
 			piece = 0
 		}
@@ -159,51 +159,51 @@ func (v *viewing) timing(trip time.Duration) timing {
 	return t
 }
 
-// live says whether a person would see each tick when it is sent.
-func (t timing) live() bool { return t.held < late && t.delay < late }
+// isLive says whether a person would see each tick when it is sent.
+func (t timing) isLive() bool { return t.held < late && t.delay < late }
 
 // watchTwice watches once more where ticks are held back: a buffer shows each time, a busy moment
 // does not.
 func (d *examination) watchTwice(ctx context.Context, query string, must time.Duration) (*viewing, error) {
-	v, err := d.watch(ctx, query, must)
-	if err != nil || !v.done || v.timing(d.trip).live() {
+	v, err := d.watchTicks(ctx, query, must)
+	if err != nil || !v.done || v.measureTiming(d.trip).isLive() {
 		return v, err
 	}
-	again, err := d.watch(ctx, query, must)
-	if err == nil && again.done && again.timing(d.trip).held < v.timing(d.trip).held {
+	again, err := d.watchTicks(ctx, query, must)
+	if err == nil && again.done && again.measureTiming(d.trip).held < v.measureTiming(d.trip).held {
 		return again, nil
 	}
 	return v, nil
 }
 
-// stream judges the ticks. It returns false if there were none to judge.
-func (d *examination) stream(ctx context.Context) bool {
+// checkStream judges the ticks. It returns false if there were none to judge.
+func (d *examination) checkStream(ctx context.Context) bool {
 	query := fmt.Sprintf("ticks=%d&interval_ms=%d", probeTicks, probeInterval.Milliseconds())
 	const must = (probeTicks - 1) * probeInterval
 	v, err := d.watchTwice(ctx, query, must)
 	switch {
 	case err != nil:
-		d.found(Finding{"stream", Problem, "no reply to GET /diag/sse: " + d.reason(err),
+		d.addFinding(Finding{"stream", Problem, "no reply to GET /diag/sse: " + d.reasonText(err),
 			"Something waits for the end of a reply before it sends its beginning, or refuses streams.", dontBuffer()})
 		return false
 	case !v.isStream():
-		d.found(notAStream(v.resp))
+		d.addFinding(notAStream(v.resp))
 		return false
 	}
-	d.headers(v)
-	d.hops(v)
+	d.checkHeaders(v)
+	d.checkHops(v)
 	if !v.done {
-		d.found(d.cut("stream", v))
+		d.addFinding(d.cutFinding("stream", v))
 		return len(v.ticks) > 0
 	}
-	d.found(d.pace(ctx, v))
+	d.addFinding(d.paceFinding(ctx, v))
 	return true
 }
 
-// reason writes an error for a person.
-func (d *examination) reason(err error) string {
+// reasonText writes an error for a person.
+func (d *examination) reasonText(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "nothing came for " + ms(d.cfg.Timeout) + " longer than it should"
+		return "nothing came for " + formatTime(d.cfg.Timeout) + " longer than it should"
 	}
 	return err.Error()
 }
@@ -211,7 +211,7 @@ func (d *examination) reason(err error) string {
 // notAStream is the finding of a reply to GET /diag/sse that is not a stream: from the
 // gateway itself, if it has its header, or from something on the way.
 func notAStream(resp *http.Response) Finding {
-	f := stranger("stream", resp)
+	f := strangerFinding("stream", resp)
 	if resp.Header.Get("X-Request-ID") == "" {
 		return f
 	}
@@ -229,9 +229,9 @@ func notAStream(resp *http.Response) Finding {
 	return f
 }
 
-// cut returns the finding of a stream that ended too early.
-func (d *examination) cut(check string, v *viewing) Finding {
-	after := fmt.Sprintf("cut after %s, %s into the stream: ", count(len(v.ticks), "tick"), ms(v.elapsed))
+// cutFinding returns the finding of a stream that ended too early.
+func (d *examination) cutFinding(check string, v *viewing) Finding {
+	after := fmt.Sprintf("cut after %s, %s into the stream: ", formatCount(len(v.ticks), "tick"), formatTime(v.elapsed))
 	f := Finding{Check: check, Verdict: Problem, Change: []string{
 		"nginx: proxy_read_timeout 60s; proxy_http_version 1.1;", "HAProxy: timeout server 60s, timeout client 60s",
 		"Load balancers and CDNs: raise the limit on a whole reply, where there is one besides the idle limit",
@@ -241,7 +241,7 @@ func (d *examination) cut(check string, v *viewing) Finding {
 		f.Seen = after + "it ended as if it were whole"
 		f.Means = "Something cuts streams and hides it: clients notice it by the missing done event alone."
 	case errors.Is(v.err, context.DeadlineExceeded):
-		f.Seen = fmt.Sprintf("stuck after %s: %s", count(len(v.ticks), "tick"), d.reason(v.err))
+		f.Seen = fmt.Sprintf("stuck after %s: %s", formatCount(len(v.ticks), "tick"), d.reasonText(v.err))
 		f.Means, f.Change = "Something holds the rest of the stream back.", dontBuffer()
 	default:
 		f.Seen = after + v.err.Error()
@@ -250,59 +250,59 @@ func (d *examination) cut(check string, v *viewing) Finding {
 	return f
 }
 
-// pace judges the times of a whole stream.
-func (d *examination) pace(ctx context.Context, v *viewing) Finding {
-	t := v.timing(d.trip)
+// paceFinding judges the times of a whole stream.
+func (d *examination) paceFinding(ctx context.Context, v *viewing) Finding {
+	t := v.measureTiming(d.trip)
 	switch {
 	case t.largest >= 3:
 		f := Finding{Check: "stream", Verdict: Problem, Change: dontBuffer(),
-			Seen:  fmt.Sprintf("buffered: %s sent %s apart came in %s, up to %s late%s", count(len(v.ticks), "tick"), ms(probeInterval), count(t.pieces, "piece"), ms(t.held), d.bufferSize(ctx)),
+			Seen:  fmt.Sprintf("buffered: %s sent %s apart came in %s, up to %s late%s", formatCount(len(v.ticks), "tick"), formatTime(probeInterval), formatCount(t.pieces, "piece"), formatTime(t.held), d.bufferSize(ctx)),
 			Means: "Clients see nothing for a while, then much at once."}
-		if v.compressed() {
+		if v.isCompressed() {
 			f.Means += " The compression may be what holds it back."
 		}
 		return f
-	case !t.live():
-		return Finding{"stream", Problem, fmt.Sprintf("delayed: ticks came up to %s late", ms(t.delay+t.held)),
+	case !t.isLive():
+		return Finding{"stream", Problem, fmt.Sprintf("delayed: ticks came up to %s late", formatTime(t.delay+t.held)),
 			"Something on the way collects small writes, or is very busy.", dontBuffer()}
 	}
 	return Finding{Check: "stream", Verdict: Good, Seen: fmt.Sprintf("live: %s sent %s apart came one by one, at most %s late",
-		count(len(v.ticks), "tick"), ms(probeInterval), ms(t.delay+t.held))}
+		formatCount(len(v.ticks), "tick"), formatTime(probeInterval), formatTime(t.delay+t.held))}
 }
 
 // bufferSize finds out whether a buffer lets go when it is full.
 func (d *examination) bufferSize(ctx context.Context) string {
-	v, err := d.watch(ctx, fmt.Sprintf("ticks=%d&interval_ms=%d&padding=%d", probeTicks, probeInterval.Milliseconds(), probePadding), (probeTicks-1)*probeInterval)
+	v, err := d.watchTicks(ctx, fmt.Sprintf("ticks=%d&interval_ms=%d&padding=%d", probeTicks, probeInterval.Milliseconds(), probePadding), (probeTicks-1)*probeInterval)
 	if err != nil || !v.done {
 		return ""
 	}
-	if largest := v.timing(d.trip).largest; largest < probeTicks {
+	if largest := v.measureTiming(d.trip).largest; largest < probeTicks {
 		return fmt.Sprintf("; what holds them back lets go after at most %d KiB", largest*probePadding>>10)
 	}
 	return fmt.Sprintf("; %d KiB are held back to the end as well", probeTicks*probePadding>>10)
 }
 
-// headers judges what became of the headers that make a stream.
-func (d *examination) headers(v *viewing) {
+// checkHeaders judges what became of the headers that make a stream.
+func (d *examination) checkHeaders(v *viewing) {
 	h := v.resp.Header
 	cache := h.Get("Cache-Control")
 	said := len(d.findings)
 	if h.Get("Age") != "" && h.Get("Age") != "0" {
-		d.found(Finding{"headers", Problem, "Age: " + h.Get("Age"), "A cache has answered, and not the gateway.", []string{"Do not cache text/event-stream"}})
+		d.addFinding(Finding{"headers", Problem, "Age: " + h.Get("Age"), "A cache has answered, and not the gateway.", []string{"Do not cache text/event-stream"}})
 	}
 	if enc := h.Get("Content-Encoding"); enc != "" {
-		d.found(Finding{"headers", Note, "Content-Encoding: " + enc, "The stream is compressed on the way, against Cache-Control: no-transform. Compressors may hold small events back.",
+		d.addFinding(Finding{"headers", Notice, "Content-Encoding: " + enc, "The stream is compressed on the way, against Cache-Control: no-transform. Compressors may hold small events back.",
 			[]string{"nginx: no text/event-stream in gzip_types", "HAProxy: no text/event-stream in compression type", "CDN: switch compression off for this path"}})
 	}
 	if cache != "no-cache, no-transform" {
-		d.found(Finding{"headers", Note, fmt.Sprintf("Cache-Control is %q; %q was sent", cache, "no-cache, no-transform"),
+		d.addFinding(Finding{"headers", Notice, fmt.Sprintf("Cache-Control is %q; %q was sent", cache, "no-cache, no-transform"),
 			"Caches and compressors behind that place do not know to leave the stream alone.", []string{"Pass Cache-Control on unchanged"}})
 	}
 	if h.Get("X-Request-ID") == "" {
-		d.found(Finding{"headers", Note, "X-Request-ID is missing", "A fault report cannot be matched with the gateway's log.", []string{"Pass X-Request-ID on"}})
+		d.addFinding(Finding{"headers", Notice, "X-Request-ID is missing", "A fault report cannot be matched with the gateway's log.", []string{"Pass X-Request-ID on"}})
 	}
 	if n := len(v.comments.at); n > 0 && v.elapsed < 10*time.Second {
-		d.found(Finding{"headers", Note, count(n, "comment") + " that the gateway did not send",
+		d.addFinding(Finding{"headers", Notice, formatCount(n, "comment") + " that the gateway did not send",
 			"Something adds heartbeats of its own, or the gateway's are set very short.", nil})
 	}
 	if len(d.findings) == said {
@@ -310,12 +310,12 @@ func (d *examination) headers(v *viewing) {
 		if h.Get("X-Accel-Buffering") == "" {
 			seen += ", but for X-Accel-Buffering, which nginx keeps to itself"
 		}
-		d.ok("headers", "%s", seen)
+		d.addGood("headers", "%s", seen)
 	}
 }
 
-// hops judges the protocols of the two ends.
-func (d *examination) hops(v *viewing) {
+// checkHops judges the protocols of the two ends.
+func (d *examination) checkHops(v *viewing) {
 	h1 := v.resp.ProtoMajor == 1
 	unframed := h1 && v.resp.ContentLength < 0 && !slices.Contains(v.resp.TransferEncoding, "chunked")
 	old := len(v.ticks) > 0 && v.ticks[0].Protocol == "HTTP/1.0"
@@ -328,7 +328,7 @@ func (d *examination) hops(v *viewing) {
 	if !old {
 		f.Seen = "the stream comes without chunks"
 	}
-	d.found(f)
+	d.addFinding(f)
 }
 
 // dontBuffer is what stops proxies from holding events back, a line for each kind.

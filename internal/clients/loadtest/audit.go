@@ -55,8 +55,8 @@ type audit struct {
 	scratch []byte
 }
 
-// reset begins a new stream. requestID is the one of the response's header.
-func (a *audit) reset(requestID string, accumulated bool) {
+// beginStream begins a new stream. requestID is the one of the response's header.
+func (a *audit) beginStream(requestID string, accumulated bool) {
 	a.text.reset()
 	*a = audit{
 		accumulated: accumulated,
@@ -72,38 +72,38 @@ func (a *audit) reset(requestID string, accumulated bool) {
 // until reset.
 func (a *audit) requestID() []byte { return a.request }
 
-// check looks at the next event. Its error is a breach.
-func (a *audit) check(f frame) error {
-	if err := a.order(f); err != nil {
+// checkEvent looks at the next event. Its error is a breach.
+func (a *audit) checkEvent(f frame) error {
+	if err := a.checkOrder(f); err != nil {
 		return err
 	}
 	if string(f.event) == "start" {
-		return a.start(f)
+		return a.checkStart(f)
 	}
-	if err := a.count(f); err != nil {
+	if err := a.checkID(f); err != nil {
 		return err
 	}
 	if string(f.event) == "response_delta" {
-		return a.delta(f.data)
+		return a.checkDelta(f.data)
 	}
 	if !jsontext.Value(f.data).IsValid() {
 		return badJSON
 	}
 	switch string(f.event) {
 	case "response_reset":
-		return a.retract(f.data)
+		return a.retractText(f.data)
 	case "model", "thinking", "tool_call", "route", "agent", "inner_delta", "node", "approval", "quality", "channel_message":
-		return a.walk(f.data, func(_, _ []byte) error { return nil })
+		return a.walkMembers(f.data, func(_, _ []byte) error { return nil })
 	case "error":
-		return a.failure(f.data)
+		return a.checkError(f.data)
 	case "done":
-		return a.end(f.data)
+		return a.checkDone(f.data)
 	}
 	return badEvent
 }
 
-// order checks what is the same for all events.
-func (a *audit) order(f frame) error {
+// checkOrder checks what is the same for all events.
+func (a *audit) checkOrder(f frame) error {
 	switch {
 	case a.done && string(f.event) == "done":
 		return secondDone
@@ -119,15 +119,15 @@ func (a *audit) order(f frame) error {
 	return nil
 }
 
-// start checks the first event. Of a turn that is kept it names the turn, whose events have
+// checkStart checks the first event. Of a turn that is kept it names the turn, whose events have
 // their ids from it.
-func (a *audit) start(f frame) error {
+func (a *audit) checkStart(f frame) error {
 	if !jsontext.Value(f.data).IsValid() {
 		return badJSON
 	}
-	err := a.walk(f.data, func(name, value []byte) error {
+	err := a.walkMembers(f.data, func(name, value []byte) error {
 		if string(name) == "turn_id" {
-			turn, ok := unquote(value, &a.scratch)
+			turn, ok := unquoteString(value, &a.scratch)
 			if !ok || len(turn) == 0 {
 				return badStart
 			}
@@ -138,28 +138,28 @@ func (a *audit) start(f frame) error {
 	if err != nil {
 		return err
 	}
-	return a.count(f)
+	return a.checkID(f)
 }
 
-// count checks the id of the next event.
-func (a *audit) count(f frame) error {
+// checkID checks the id of the next event.
+func (a *audit) checkID(f frame) error {
 	a.events++
 	number, ok := bytes.CutPrefix(f.id, a.prefix)
 	if !ok {
 		return badID
 	}
-	if a.is(number, a.last+1) || a.onward && string(f.event) == "response_reset" && a.is(number, a.last) {
+	if a.matchesNumber(number, a.last+1) || a.onward && string(f.event) == "response_reset" && a.matchesNumber(number, a.last) {
 		return nil
 	}
-	if a.onward && a.is(number, (a.last/idGap+1)*idGap+1) {
+	if a.onward && a.matchesNumber(number, (a.last/idGap+1)*idGap+1) {
 		a.gaps++
 		return nil
 	}
 	return badID
 }
 
-// is compares the number of an event, and notes it.
-func (a *audit) is(number []byte, n int) bool {
+// matchesNumber compares the number of an event, and notes it.
+func (a *audit) matchesNumber(number []byte, n int) bool {
 	a.number = strconv.AppendInt(a.number[:0], int64(n), 10)
 	if !bytes.Equal(number, a.number) {
 		return false
@@ -168,11 +168,11 @@ func (a *audit) is(number []byte, n int) bool {
 	return true
 }
 
-// walk calls each for the members of an event's data but request_id, which it checks.
-func (a *audit) walk(data []byte, each func(name, value []byte) error) error {
+// walkMembers calls each for the members of an event's data but request_id, which it checks.
+func (a *audit) walkMembers(data []byte, each func(name, value []byte) error) error {
 	known := false
 	for m := membersOf(data); ; {
-		name, value, ok := m.next()
+		name, value, ok := m.nextMember()
 		switch {
 		case m.bad:
 			return badJSON
@@ -199,20 +199,20 @@ func (a *audit) isOurs(quoted []byte) bool {
 	return n >= 2 && quoted[0] == '"' && bytes.Equal(quoted[1:n-1], a.requestID())
 }
 
-// delta checks a piece of the answer and adds it to the text so far. accumulated must
+// checkDelta checks a piece of the answer and adds it to the text so far. accumulated must
 // come after delta, as it includes it.
-func (a *audit) delta(data []byte) error {
+func (a *audit) checkDelta(data []byte) error {
 	hasDelta, hasAll := false, false
-	err := a.walk(data, func(name, value []byte) error {
+	err := a.walkMembers(data, func(name, value []byte) error {
 		switch string(name) {
 		case "delta":
 			hasDelta = true
-			if !a.text.add(value) {
+			if !a.text.addPiece(value) {
 				return badDelta
 			}
 		case "accumulated":
 			hasAll = true
-			if !hasDelta || !a.text.equals(value) {
+			if !hasDelta || !a.text.equalsText(value) {
 				return badAccumulated
 			}
 		}
@@ -229,12 +229,12 @@ func (a *audit) delta(data []byte) error {
 	return nil
 }
 
-// retract sets the text to what stays of it.
-func (a *audit) retract(data []byte) error {
+// retractText sets the text to what stays of it.
+func (a *audit) retractText(data []byte) error {
 	whole := false
-	err := a.walk(data, func(name, value []byte) error {
+	err := a.walkMembers(data, func(name, value []byte) error {
 		if string(name) == "accumulated" {
-			whole = a.text.set(value)
+			whole = a.text.setText(value)
 		}
 		return nil
 	})
@@ -244,16 +244,16 @@ func (a *audit) retract(data []byte) error {
 	return err
 }
 
-// failure checks an error event. A fatal one must be the last before done, which order
+// checkError checks an error event. A fatal one must be the last before done, which order
 // checks then.
-func (a *audit) failure(data []byte) error {
+func (a *audit) checkError(data []byte) error {
 	fatal, kind := false, ""
-	err := a.walk(data, func(name, value []byte) error {
+	err := a.walkMembers(data, func(name, value []byte) error {
 		switch string(name) {
 		case "fatal":
 			fatal = string(value) == "true"
 		case "error_type":
-			kind = a.word(value)
+			kind = a.wordOf(value)
 		}
 		return nil
 	})
@@ -263,19 +263,19 @@ func (a *audit) failure(data []byte) error {
 	return err
 }
 
-// end checks the done event: its text must be the deltas, and where it says that the
+// checkDone checks the done event: its text must be the deltas, and where it says that the
 // turn failed an event must have said why, unless the turn was cancelled.
-func (a *audit) end(data []byte) error {
+func (a *audit) checkDone(data []byte) error {
 	hasText, hasSuccess := false, false
-	err := a.walk(data, func(name, value []byte) error {
+	err := a.walkMembers(data, func(name, value []byte) error {
 		switch string(name) {
 		case "final_output":
-			hasText = a.text.equals(value)
+			hasText = a.text.equalsText(value)
 		case "success":
 			hasSuccess = true
 			a.success = string(value) == "true"
 		case "finish_reason":
-			a.reason = a.word(value)
+			a.reason = a.wordOf(value)
 		}
 		return nil
 	})
@@ -293,10 +293,10 @@ func (a *audit) end(data []byte) error {
 	return nil
 }
 
-// word returns a name that stands for a kind of thing. What is not a name becomes
+// wordOf returns a name that stands for a kind of thing. What is not a name becomes
 // "other": it will be a key of the report, and others wrote it.
-func (a *audit) word(quoted []byte) string {
-	plain, ok := unquote(quoted, &a.scratch)
+func (a *audit) wordOf(quoted []byte) string {
+	plain, ok := unquoteString(quoted, &a.scratch)
 	if !ok || !isWord(plain) {
 		return "other"
 	}

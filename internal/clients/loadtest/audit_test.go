@@ -15,11 +15,11 @@ import (
 // framesOf reads a body to its end, and writes each event as its three fields.
 func framesOf(src io.Reader) (all []string, rest bool, err error) {
 	var f frames
-	f.reset(src, func(int) {})
+	f.beginBody(src, func(int) {})
 	for {
-		fr, err := f.next()
+		fr, err := f.nextFrame()
 		if err != nil {
-			return all, f.rest(), err
+			return all, f.hasRest(), err
 		}
 		all = append(all, fmt.Sprintf("%s|%s|%s|%t", fr.id, fr.event, fr.data, fr.retry))
 	}
@@ -77,11 +77,11 @@ func TestFramesAreCounted(t *testing.T) {
 	var f frames
 	for _, body := range []string{"id: 1\nevent: a\ndata: 1\n\nloose", good(), ": " + strings.Repeat("x", 3*firstBuffer) + "\n\n"} {
 		total := 0
-		f.reset(strings.NewReader(body), func(n int) { total += n })
+		f.beginBody(strings.NewReader(body), func(n int) { total += n })
 		var err error
 		for err == nil {
 			var fr frame
-			if fr, err = f.next(); err == nil && (fr.arrived.IsZero() || strings.Contains(string(fr.id), "loose")) {
+			if fr, err = f.nextFrame(); err == nil && (fr.arrived.IsZero() || strings.Contains(string(fr.id), "loose")) {
 				t.Errorf("%.20q: an event of another body, or no time: %+v", body, fr)
 			}
 		}
@@ -94,16 +94,16 @@ func TestFramesAreCounted(t *testing.T) {
 // audited is what an audit says of a stream: the first breach, or none.
 func audited(accumulated bool, stream string) (*audit, error) {
 	a := new(audit)
-	a.reset("req_1", accumulated)
+	a.beginStream("req_1", accumulated)
 	var f frames
-	f.reset(strings.NewReader(stream), func(int) {})
+	f.beginBody(strings.NewReader(stream), func(int) {})
 	for {
-		fr, err := f.next()
+		fr, err := f.nextFrame()
 		if err == io.EOF {
 			return a, nil
 		}
 		if err == nil {
-			err = a.check(fr)
+			err = a.checkEvent(fr)
 		}
 		if err != nil {
 			return a, err
@@ -160,8 +160,8 @@ func TestAuditBeginsAgain(t *testing.T) {
 	if err != nil || !a.done || string(a.requestID()) != "req_1" {
 		t.Fatalf("%v, done %t", err, a.done)
 	}
-	a.reset("req_22", true)
-	if a.done || a.success || a.reason != "" || a.fatal != "" || a.events != 0 || string(a.requestID()) != "req_22" || string(a.prefix) != "req_22:" || !a.accumulated || !a.text.equals([]byte(`""`)) {
+	a.beginStream("req_22", true)
+	if a.done || a.success || a.reason != "" || a.fatal != "" || a.events != 0 || string(a.requestID()) != "req_22" || string(a.prefix) != "req_22:" || !a.accumulated || !a.text.equalsText([]byte(`""`)) {
 		t.Errorf("after reset: %+v", a)
 	}
 }
@@ -173,7 +173,7 @@ func TestWords(t *testing.T) {
 		`"stop"`: "stop", `"a_1"`: "a_1", `"z"`: "z", `"\u0061"`: "a", `"` + strings.Repeat("a", 40) + `"`: strings.Repeat("a", 40), `"` + strings.Repeat("a", 41) + `"`: "other",
 		`""`: "other", `"1a"`: "other", `"_a"`: "other", `"aB"`: "other", `"a b"`: "other", `"a-b"`: "other", `"é"`: "other", `7`: "other", `null`: "other", `{}`: "other",
 	} {
-		if got := new(audit).word([]byte(quoted)); got != want {
+		if got := new(audit).wordOf([]byte(quoted)); got != want {
 			t.Errorf("%s is %q, want %q", quoted, got, want)
 		}
 	}
@@ -202,25 +202,25 @@ func TestTally(t *testing.T) {
 	var all tally
 	all.started.Store(9)
 	all.dropped.Add(2)
-	for n, o := range []outcome{{class: done}, {class: left}, {failed, "timeout"}, {failed, "timeout"}, {refused, "503"}, {broken, cutOff}, {class: interrupted}, {unreconciled, "id"}, {class: done}} {
+	for n, o := range []outcome{{class: done}, {class: leftEarly}, {failed, "timeout"}, {failed, "timeout"}, {refused, "503"}, {broken, cutOff}, {class: interrupted}, {unreconciled, "id"}, {class: done}} {
 		id := []byte("req_" + fmt.Sprint(n))
 		if o.class == refused {
 			id = nil
 		}
-		all.end(o, n, id)
+		all.countEnd(o, n, id)
 	}
 	want := Streams{
-		Started: 9, Done: 2, Failed: 2, Refused: 1, Broken: 1, Unreconciled: 1, Left: 1, Interrupted: 1, Dropped: 2, FailedBy: map[string]int64{"timeout": 2},
+		Started: 9, Done: 2, Failed: 2, Refused: 1, Broken: 1, Unreconciled: 1, LeftEarly: 1, Interrupted: 1, Dropped: 2, FailedBy: map[string]int64{"timeout": 2},
 		RefusedBy: map[string]int64{"503": 1}, BrokenBy: map[string]int64{"cut": 1}, UnreconciledBy: map[string]int64{"id": 1},
 	}
-	if diff := cmp.Diff(want, all.streams()); diff != "" {
+	if diff := cmp.Diff(want, all.streamCounts()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	examples := []string{"turn 3, req_2: failed: timeout", "turn 4, req_3: failed: timeout", "turn 5: refused: 503", "turn 6, req_5: broken: cut", "turn 8, req_7: unreconciled: id"}
 	if diff := cmp.Diff(examples, all.examples); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := all.wrong(); got != 8 {
+	if got := all.countWrong(); got != 8 {
 		t.Errorf("%d went wrong, want 8 with those dropped", got)
 	}
 }
@@ -237,25 +237,25 @@ func TestFiguresBetweenSamples(t *testing.T) {
 	m.from = sample{at: begin, ended: 4, events: 100, server: usage{cpu: time.Second, rss: 100}}
 	m.to = sample{at: begin.Add(2 * time.Second), ended: 10, events: 700, server: usage{cpu: 4 * time.Second, rss: 200}}
 	want := Progress{Elapsed: 2 * time.Second, Warm: true, Open: 2, Ended: 10, Wrong: 3, Turns: 3, Events: 300}
-	if diff := cmp.Diff(want, m.progress(m.from, m.to)); diff != "" {
+	if diff := cmp.Diff(want, m.progressSince(m.from, m.to)); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	if m.run.measureFrom = begin.Add(2*time.Second + 1); m.progress(m.from, m.to).Warm {
+	if m.run.measureFrom = begin.Add(2*time.Second + 1); m.progressSince(m.from, m.to).Warm {
 		t.Error("it is warm too soon")
 	}
 	used := Server{PID: 7, Name: "sluice", Cores: 1.5, CPUPerTurn: 500, CPUPerEvent: 5000, RSSStart: 100, RSSPeak: 300, RSSEnd: 200}
-	if diff := cmp.Diff(used, m.server()); diff != "" {
+	if diff := cmp.Diff(used, m.serverUsage()); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
 	for _, at := range []*sample{&m.to, &m.from} {
 		at.noServer = errGone
-		if got := m.server(); got != (Server{PID: 7, Name: "sluice", Unknown: errGone.Error()}) {
+		if got := m.serverUsage(); got != (Server{PID: 7, Name: "sluice", Unknown: errGone.Error()}) {
 			t.Errorf("of a process that has ended: %+v", got)
 		}
 		at.noServer = nil
 	}
 	m.to.ended, m.to.events, m.to.at = m.from.ended, m.from.events, m.from.at
-	if got := m.server(); got.Cores != 0 || got.CPUPerTurn != 0 || got.CPUPerEvent != 0 {
+	if got := m.serverUsage(); got.Cores != 0 || got.CPUPerTurn != 0 || got.CPUPerEvent != 0 {
 		t.Errorf("of no time and no turns: %+v", got)
 	}
 }

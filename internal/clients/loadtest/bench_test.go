@@ -48,11 +48,11 @@ func BenchmarkAudit(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r.start(time.Now())
+				r.startClock(time.Now())
 				b.SetBytes(int64(len(body)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if o := r.turn(0, r.begin); o.class != done {
+					if o := r.runTurn(0, r.begin); o.class != done {
 						b.Fatal(o)
 					}
 				}

@@ -84,11 +84,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// width is how many streams can be open at the same time.
-func (c Config) width() int { return max(c.Clients, c.MaxInFlight) }
+// maxStreams is how many streams can be open at the same time.
+func (c Config) maxStreams() int { return max(c.Clients, c.MaxInFlight) }
 
-// check returns the first fault of a Config with defaults filled in.
-func (c Config) check() error {
+// checkFields returns the first fault of a Config with defaults filled in.
+func (c Config) checkFields() error {
 	switch {
 	case (c.Clients > 0) == (c.Rate > 0):
 		return errors.New("loadtest: either Clients or Rate must be set")
@@ -112,8 +112,8 @@ const spare = 32
 // checkFiles returns an error for a limit on open files that would make streams fail
 // without a fault of the gateway. limit is 0 if it is not known.
 func (c Config) checkFiles(limit int) error {
-	if need := c.width() + spare; limit > 0 && limit < need {
-		return fmt.Errorf("%d streams at once need %d open files, and %d are allowed: raise the limit (ulimit -n %d), or ask for fewer", c.width(), need, limit, need)
+	if need := c.maxStreams() + spare; limit > 0 && limit < need {
+		return fmt.Errorf("%d streams at once need %d open files, and %d are allowed: raise the limit (ulimit -n %d), or ask for fewer", c.maxStreams(), need, limit, need)
 	}
 	return nil
 }

@@ -38,14 +38,14 @@ type frames struct {
 	arrived time.Time
 }
 
-// reset begins a new body and keeps the buffer.
-func (f *frames) reset(src io.Reader, read func(n int)) {
+// beginBody begins a new body and keeps the buffer.
+func (f *frames) beginBody(src io.Reader, read func(n int)) {
 	*f = frames{src: src, read: read, buf: f.buf[:0]}
 }
 
-// next returns the next event, errFraming, errTooLong, or what the body's reader
+// nextFrame returns the next event, errFraming, errTooLong, or what the body's reader
 // returned: io.EOF at its end.
-func (f *frames) next() (frame, error) {
+func (f *frames) nextFrame() (frame, error) {
 	for {
 		if i := bytes.Index(f.buf[f.seen:], []byte(emptyLine)); i >= 0 {
 			block := f.buf[f.at : f.seen+i]
@@ -58,7 +58,7 @@ func (f *frames) next() (frame, error) {
 			continue
 		}
 		f.seen = max(f.at, len(f.buf)-1)
-		if err := f.fill(); err != nil {
+		if err := f.fillBuffer(); err != nil {
 			return frame{}, err
 		}
 	}
@@ -66,12 +66,12 @@ func (f *frames) next() (frame, error) {
 
 const emptyLine = "\n\n"
 
-// rest says whether there are bytes that belong to no whole event.
-func (f *frames) rest() bool { return f.at < len(f.buf) }
+// hasRest says whether there are bytes that belong to no whole event.
+func (f *frames) hasRest() bool { return f.at < len(f.buf) }
 
-// fill reads once more, into a buffer that grows up to maxFrame. It returns errTooLong,
+// fillBuffer reads once more, into a buffer that grows up to maxFrame. It returns errTooLong,
 // or the error of a read that brought nothing.
-func (f *frames) fill() error {
+func (f *frames) fillBuffer() error {
 	if f.at > 0 {
 		n := copy(f.buf, f.buf[f.at:])
 		f.buf, f.seen, f.at = f.buf[:n], f.seen-f.at, 0

@@ -47,19 +47,19 @@ func bucketOf(v int64) int {
 	return shift<<bucketBits + int(v>>shift)
 }
 
-// middle is the inverse of bucketOf.
-func middle(bucket int) int64 {
+// bucketMiddle is the inverse of bucketOf.
+func bucketMiddle(bucket int) int64 {
 	shift := max(bucket>>bucketBits-1, 0)
 	lowest := int64(bucket-shift<<bucketBits) << shift
 	return lowest + int64(1)<<shift/2
 }
 
-// quantile returns the value at a rank, from 0 to 1; 0 of nothing.
-func (h *histogram) quantile(q float64) time.Duration {
+// quantileAt returns the value at a rank, from 0 to 1; 0 of nothing.
+func (h *histogram) quantileAt(q float64) time.Duration {
 	rank := max(int64(math.Ceil(q*float64(h.total.Load()))), 1)
 	for i := range h.counts {
 		if rank -= h.counts[i].Load(); rank <= 0 {
-			return time.Duration(min(middle(i), h.top.Load()))
+			return time.Duration(min(bucketMiddle(i), h.top.Load()))
 		}
 	}
 	return 0
@@ -74,19 +74,19 @@ type Quantiles struct {
 	Max   float64 `json:"max_ms"`
 }
 
-// quantiles returns the figures of a report. Adding must have ended, or they may not fit
+// allQuantiles returns the figures of a report. Adding must have ended, or they may not fit
 // together.
-func (h *histogram) quantiles() Quantiles {
+func (h *histogram) allQuantiles() Quantiles {
 	return Quantiles{
 		Count: h.total.Load(),
-		P50:   millis(h.quantile(0.50)),
-		P90:   millis(h.quantile(0.90)),
-		P99:   millis(h.quantile(0.99)),
-		Max:   millis(time.Duration(h.top.Load())),
+		P50:   toMillis(h.quantileAt(0.50)),
+		P90:   toMillis(h.quantileAt(0.90)),
+		P99:   toMillis(h.quantileAt(0.99)),
+		Max:   toMillis(time.Duration(h.top.Load())),
 	}
 }
 
-// millis rounds to microseconds.
-func millis(d time.Duration) float64 {
+// toMillis rounds to microseconds.
+func toMillis(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }

@@ -20,8 +20,8 @@ func TestBuckets(t *testing.T) {
 			if from == 0 && b != last && b != last+1 {
 				t.Fatalf("%d is in bucket %d, and %d in %d", v, b, v-1, last)
 			}
-			if off := math.Abs(float64(middle(b) - v)); off > float64(v)/128 {
-				t.Fatalf("%d is reported as %d", v, middle(b))
+			if off := math.Abs(float64(bucketMiddle(b) - v)); off > float64(v)/128 {
+				t.Fatalf("%d is reported as %d", v, bucketMiddle(b))
 			}
 			last = b
 		}
@@ -45,7 +45,7 @@ func TestQuantiles(t *testing.T) {
 		slices.Sort(values)
 		for _, q := range []float64{0.001, 0.5, 0.9, 0.99, 0.999, 1} {
 			exact := values[max(int(math.Ceil(q*float64(n))), 1)-1]
-			if got := h.quantile(q); math.Abs(float64(got-exact)) > float64(exact)/128 {
+			if got := h.quantileAt(q); math.Abs(float64(got-exact)) > float64(exact)/128 {
 				t.Errorf("quantile %v of %d is %v, exactly %v", q, n, got, exact)
 			}
 		}
@@ -58,13 +58,13 @@ func TestQuantiles(t *testing.T) {
 func TestHistogramEdges(t *testing.T) {
 	t.Parallel()
 	var h histogram
-	if h.quantile(0.5) != 0 || h.quantiles() != (Quantiles{}) {
+	if h.quantileAt(0.5) != 0 || h.allQuantiles() != (Quantiles{}) {
 		t.Error("nothing has quantiles")
 	}
 	h.add(-time.Second)
 	h.addN(0, 2)
 	h.add(1000 * time.Hour)
-	if q := h.quantiles(); q.Count != 4 || q.P50 != 0 || q.Max < 73*60*1000 || q.P99 < q.Max*127/128 {
+	if q := h.allQuantiles(); q.Count != 4 || q.P50 != 0 || q.Max < 73*60*1000 || q.P99 < q.Max*127/128 {
 		t.Errorf("%+v", q)
 	}
 }
@@ -81,7 +81,7 @@ func TestHistogramFromManyGoroutines(t *testing.T) {
 		})
 	}
 	adders.Wait()
-	if q := h.quantiles(); q.Count != 8000 || q.Max != 7.999 || math.Abs(q.P50-4) > 4.0/128 {
+	if q := h.allQuantiles(); q.Count != 8000 || q.Max != 7.999 || math.Abs(q.P50-4) > 4.0/128 {
 		t.Errorf("%+v", q)
 	}
 }

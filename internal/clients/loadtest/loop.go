@@ -15,11 +15,11 @@ func (r *runner) closedLoop() {
 	for range r.cfg.Clients {
 		clients.Go(func() {
 			for {
-				n, ok := r.claim()
+				n, ok := r.claimTurn()
 				if !ok || !r.mayBegin(time.Now()) {
 					return
 				}
-				o := r.turn(n, time.Now())
+				o := r.runTurn(n, time.Now())
 				if o.isNotIn() && !r.sleepUntil(time.Now().Add(breather)) {
 					return
 				}
@@ -37,7 +37,7 @@ func (r *runner) openLoop() {
 	defer streams.Wait()
 	places := make(chan struct{}, r.cfg.MaxInFlight)
 	for {
-		n, ok := r.claim()
+		n, ok := r.claimTurn()
 		due := r.begin.Add(time.Duration(float64(n) / r.cfg.Rate * float64(time.Second)))
 		if !ok || !r.mayBegin(due) || !r.sleepUntil(due) {
 			return
@@ -50,24 +50,24 @@ func (r *runner) openLoop() {
 		}
 		streams.Go(func() {
 			defer func() { <-places }()
-			r.turn(n, due)
+			r.runTurn(n, due)
 		})
 	}
 }
 
-// claim returns the number of the next turn; ok is false if there is none.
-func (r *runner) claim() (n int, ok bool) {
+// claimTurn returns the number of the next turn; ok is false if there is none.
+func (r *runner) claimTurn() (n int, ok bool) {
 	n = int(r.next.Add(1) - 1)
 	return n, r.cfg.Turns == 0 || n < r.cfg.Turns
 }
 
 // mayBegin says whether a turn that is due at t is part of the run.
 func (r *runner) mayBegin(t time.Time) bool {
-	return !r.stopped() && (r.until.IsZero() || t.Before(r.until))
+	return !r.isStopped() && (r.until.IsZero() || t.Before(r.until))
 }
 
-// stopped reports whether the run is to end early: Config.Stop is closed, or ctx ended.
-func (r *runner) stopped() bool {
+// isStopped reports whether the run is to end early: Config.Stop is closed, or ctx ended.
+func (r *runner) isStopped() bool {
 	select {
 	case <-r.cfg.Stop:
 		return true
@@ -82,7 +82,7 @@ func (r *runner) stopped() bool {
 func (r *runner) sleepUntil(t time.Time) bool {
 	wait := time.Until(t)
 	if wait <= 0 {
-		return !r.stopped()
+		return !r.isStopped()
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

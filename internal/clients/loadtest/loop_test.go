@@ -60,10 +60,10 @@ func TestOpenLoopOmitsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.start(time.Now())
+		r.startClock(time.Now())
 		time.Sleep(450 * time.Millisecond) // due: 0, 100, 200, 300, 400 ms
 		r.openLoop()
-		if q := r.turns.quantiles(); q.Count != 5 || q.Max != 450 || q.P50 < 248 || q.P50 > 252 {
+		if q := r.turns.allQuantiles(); q.Count != 5 || q.Max != 450 || q.P50 < 248 || q.P50 > 252 {
 			t.Errorf("turn %+v, want a median of 250 ms and at most 450", q)
 		}
 	})
@@ -212,7 +212,7 @@ func TestCut(t *testing.T) {
 			gone.Add(1)
 		}
 	})
-	if rep.Streams.Left != 5 || rep.Streams.Done != 15 || gone.Load() != 5 || !rep.OK {
+	if rep.Streams.LeftEarly != 5 || rep.Streams.Done != 15 || gone.Load() != 5 || !rep.OK {
 		t.Errorf("%d were gone, OK %t, %+v", gone.Load(), rep.OK, rep.Streams)
 	}
 }

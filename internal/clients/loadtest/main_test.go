@@ -42,7 +42,7 @@ func load(t *testing.T, cfg Config, h http.HandlerFunc) Report {
 		t.Fatal(err)
 	}
 	s := rep.Streams
-	if sum := s.Done + s.Failed + s.Refused + s.Broken + s.Unreconciled + s.Left + s.Interrupted; sum != s.Started {
+	if sum := s.Done + s.Failed + s.Refused + s.Broken + s.Unreconciled + s.LeftEarly + s.Interrupted; sum != s.Started {
 		t.Errorf("%d streams began and %d ended: %+v", s.Started, sum, s)
 	}
 	return rep

@@ -10,47 +10,47 @@ import (
 // must to find where a value ends: decoding every delta would make the generator
 // slower than the gateway.
 type members struct {
-	rest []byte // from the brace or comma before the next member
-	bad  bool
+	unread []byte // from the brace or comma before the next member
+	bad    bool
 }
 
 // membersOf returns the walk over object, which it does not check: only what next steps
 // over is looked at.
-func membersOf(object []byte) members { return members{rest: trimRight(trimLeft(object))} }
+func membersOf(object []byte) members { return members{unread: trimRight(trimLeft(object))} }
 
-// next returns the next member's name and value, both as they are written; the
+// nextMember returns the next member's name and value, both as they are written; the
 // value of a string includes its quotes. ok is false after the last one, and then
 // bad says whether it was no object.
-func (m *members) next() (name, value []byte, ok bool) {
-	if string(m.rest) == "}" {
+func (m *members) nextMember() (name, value []byte, ok bool) {
+	if string(m.unread) == "}" {
 		return nil, nil, false
 	}
-	if len(m.rest) == 0 || m.rest[0] != '{' && m.rest[0] != ',' {
-		return m.fail()
+	if len(m.unread) == 0 || m.unread[0] != '{' && m.unread[0] != ',' {
+		return m.failWalk()
 	}
-	s := trimLeft(m.rest[1:])
-	if m.rest[0] == '{' && string(s) == "}" {
+	s := trimLeft(m.unread[1:])
+	if m.unread[0] == '{' && string(s) == "}" {
 		return nil, nil, false
 	}
 	n := stringEnd(s)
 	if n == 0 {
-		return m.fail()
+		return m.failWalk()
 	}
 	name, s = s[1:n-1], trimLeft(s[n:])
 	if len(s) == 0 || s[0] != ':' {
-		return m.fail()
+		return m.failWalk()
 	}
 	s = trimLeft(s[1:])
 	n = valueEnd(s)
 	if n == 0 {
-		return m.fail()
+		return m.failWalk()
 	}
-	m.rest = trimLeft(s[n:])
+	m.unread = trimLeft(s[n:])
 	return name, trimRight(s[:n]), true
 }
 
-// fail ends the walk: the text is not an object.
-func (m *members) fail() (name, value []byte, ok bool) {
+// failWalk ends the walk: the text is not an object.
+func (m *members) failWalk() (name, value []byte, ok bool) {
 	m.bad = true
 	return nil, nil, false
 }
@@ -83,15 +83,15 @@ func stringEnd(s []byte) int {
 			return 0
 		}
 		i += quote + 1
-		if backslashes(s[1:i-1])%2 == 0 {
+		if countBackslashes(s[1:i-1])%2 == 0 {
 			return i
 		}
 	}
 	return 0
 }
 
-// backslashes counts those that s ends with.
-func backslashes(s []byte) (n int) {
+// countBackslashes counts those that s ends with.
+func countBackslashes(s []byte) (n int) {
 	for n < len(s) && s[len(s)-1-n] == '\\' {
 		n++
 	}
@@ -126,9 +126,9 @@ func valueEnd(s []byte) int {
 	return 0
 }
 
-// unquote returns what a JSON string means. It uses scratch only if it has to, and
+// unquoteString returns what a JSON string means. It uses scratch only if it has to, and
 // the result is valid until then.
-func unquote(quoted []byte, scratch *[]byte) (plain []byte, ok bool) {
+func unquoteString(quoted []byte, scratch *[]byte) (plain []byte, ok bool) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return nil, false
 	}

@@ -20,7 +20,7 @@ func FuzzMembers(f *testing.F) {
 		want, isObject := decoded(text)
 		var got []string
 		m := membersOf(text)
-		for name, value, ok := m.next(); ok; name, value, ok = m.next() {
+		for name, value, ok := m.nextMember(); ok; name, value, ok = m.nextMember() {
 			got = append(got, string(name)+" "+string(value))
 		}
 		if !isObject {
@@ -57,7 +57,7 @@ func TestBadMembers(t *testing.T) {
 	for _, text := range []string{``, `x`, `[]`, `{`, `{"a`, `{"a"`, `{"a":`, `{"a":"b`, `{"a":"b"`, `{"a":[1`, `{"a":1]`, `{"a" "b"}`, `{a:1}`} {
 		m := membersOf([]byte(text))
 		for ok := true; ok; {
-			_, _, ok = m.next()
+			_, _, ok = m.nextMember()
 		}
 		if !m.bad {
 			t.Errorf("%q is good", text)
@@ -72,20 +72,20 @@ func TestJoined(t *testing.T) {
 	for range 2 {
 		j.reset()
 		for _, piece := range []string{`"a\n"`, `"ß"`, `"\ud83d\ude00"`} {
-			if !j.add([]byte(piece)) {
+			if !j.addPiece([]byte(piece)) {
 				t.Errorf("%s is refused", piece)
 			}
 		}
 		for text, want := range map[string]bool{
 			`"a\nß\ud83d\ude00"`: true, `"a\u000aß😀"`: true, `"a\nß"`: false, `"a\nß😀 "`: false, `""`: false, `7`: false, `null`: false,
 		} {
-			if j.equals([]byte(text)) != want {
+			if j.equalsText([]byte(text)) != want {
 				t.Errorf("equals %s is %t", text, !want)
 			}
 		}
 	}
 	for _, piece := range []string{`""`, `7`, `"\ud83d"`, "\"\xff\"", `"\x"`} {
-		if j.add([]byte(piece)) {
+		if j.addPiece([]byte(piece)) {
 			t.Errorf("%s is taken", piece)
 		}
 	}

@@ -24,10 +24,10 @@ type meter struct {
 
 // sample is how far everything was at one time.
 type sample struct {
-	at                   time.Time
-	ended, events, bytes int64
-	server, own          usage
-	noServer, noOwn      error
+	at                    time.Time
+	ended, events, bytes  int64
+	server, generator     usage
+	noServer, noGenerator error
 }
 
 // Why a server's figures are not known.
@@ -40,25 +40,25 @@ var (
 func newMeter(r *runner, proc procfs) *meter {
 	m := &meter{run: r, proc: proc, pid: r.cfg.PID}
 	if m.pid != 0 {
-		m.name = proc.name(m.pid)
+		m.name = proc.nameOf(m.pid)
 	}
 	return m
 }
 
-// start takes the first sample and returns its time.
-func (m *meter) start() time.Time {
-	m.from = m.sample()
+// firstSample takes the first sample and returns its time.
+func (m *meter) firstSample() time.Time {
+	m.from = m.takeSample()
 	return m.from.at
 }
 
-// sample takes all figures now. Those of a process that cannot be read have an error in
+// takeSample takes all figures now. Those of a process that cannot be read have an error in
 // their place; the rest counts all the same.
-func (m *meter) sample() sample {
+func (m *meter) takeSample() sample {
 	t := &m.run.tally
 	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: errNoPID}
-	s.own, s.noOwn = m.proc.usage("self")
+	s.generator, s.noGenerator = m.proc.usageOf("self")
 	if m.pid != 0 {
-		if s.server, s.noServer = m.proc.usage(strconv.Itoa(m.pid)); s.noServer != nil {
+		if s.server, s.noServer = m.proc.usageOf(strconv.Itoa(m.pid)); s.noServer != nil {
 			s.noServer = errGone
 		}
 	}
@@ -66,28 +66,28 @@ func (m *meter) sample() sample {
 	return s
 }
 
-// watch samples until the run has ended. What is measured begins with the first
+// watchRun samples until the run has ended. What is measured begins with the first
 // sample after the warm-up.
-func (m *meter) watch(ended <-chan struct{}) {
+func (m *meter) watchRun(ended <-chan struct{}) {
 	ticker := time.NewTicker(sampleEvery)
 	defer ticker.Stop()
 	warm, last := m.run.cfg.Warmup == 0, m.from
 	for {
 		select {
 		case <-ended:
-			m.to = m.sample()
+			m.to = m.takeSample()
 			if !warm {
 				m.from = m.to
 			}
 			return
 		case <-ticker.C:
 		}
-		s := m.sample()
+		s := m.takeSample()
 		if !warm && !s.at.Before(m.run.measureFrom) {
 			warm, m.from = true, s
 		}
 		if report := m.run.cfg.Progress; report != nil && s.at.Sub(last.at) >= m.run.cfg.ProgressEvery-sampleEvery/2 {
-			report(m.progress(last, s))
+			report(m.progressSince(last, s))
 			last = s
 		}
 	}
@@ -104,8 +104,8 @@ type Progress struct {
 	Events  float64       // likewise
 }
 
-// progress returns the state now, with the rates since last.
-func (m *meter) progress(last, now sample) Progress {
+// progressSince returns the state now, with the rates since last.
+func (m *meter) progressSince(last, now sample) Progress {
 	t := &m.run.tally
 	seconds := now.at.Sub(last.at).Seconds()
 	open := t.started.Load() - t.ended.Load()
@@ -114,7 +114,7 @@ func (m *meter) progress(last, now sample) Progress {
 		Warm:    !now.at.Before(m.run.measureFrom),
 		Open:    open,
 		Ended:   now.ended,
-		Wrong:   t.wrong(),
+		Wrong:   t.countWrong(),
 		Turns:   float64(now.ended-last.ended) / seconds,
 		Events:  float64(now.events-last.events) / seconds,
 	}

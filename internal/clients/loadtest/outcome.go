@@ -26,7 +26,7 @@ const (
 	refused                   // another status than 200, which is the cause
 	broken                    // no done, so what the turn did is unknown
 	unreconciled              // the contract was broken; cause is the breach
-	left                      // we hung up, as --cut asks for
+	leftEarly                 // we hung up, as --cut asks for
 	interrupted               // we hung up, as the run was broken off
 	classes
 )
@@ -56,8 +56,8 @@ type tally struct {
 // maxExamples is how many streams that went wrong the report names.
 const maxExamples = 5
 
-// end counts the end of turn n. requestID is empty if it never got one.
-func (t *tally) end(o outcome, n int, requestID []byte) {
+// countEnd counts the end of turn n. requestID is empty if it never got one.
+func (t *tally) countEnd(o outcome, n int, requestID []byte) {
 	t.ended.Add(1)
 	t.ends[o.class].Add(1)
 	if o.cause == "" {
@@ -83,7 +83,7 @@ func (c class) String() string {
 	return [...]string{"done", "failed", "refused", "broken", "unreconciled", "left", "interrupted"}[c]
 }
 
-// wrong is how many turns did not end as they were asked to, so far.
-func (t *tally) wrong() int64 {
-	return t.dropped.Load() + t.ended.Load() - t.ends[done].Load() - t.ends[left].Load()
+// countWrong is how many turns did not end as they were asked to, so far.
+func (t *tally) countWrong() int64 {
+	return t.dropped.Load() + t.ended.Load() - t.ends[done].Load() - t.ends[leftEarly].Load()
 }

@@ -114,12 +114,12 @@ func TestOutcomes(t *testing.T) {
 func wantOutcome(t *testing.T, rep Report, want outcome, n int64) {
 	t.Helper()
 	s := rep.Streams
-	got := map[class]int64{done: s.Done, failed: s.Failed, refused: s.Refused, broken: s.Broken, unreconciled: s.Unreconciled, left: s.Left, interrupted: s.Interrupted}
+	got := map[class]int64{done: s.Done, failed: s.Failed, refused: s.Refused, broken: s.Broken, unreconciled: s.Unreconciled, leftEarly: s.LeftEarly, interrupted: s.Interrupted}
 	causes := map[class]map[string]int64{failed: s.FailedBy, refused: s.RefusedBy, broken: s.BrokenBy, unreconciled: s.UnreconciledBy}
 	if got[want.class] != n || want.cause != "" && causes[want.class][want.cause] != n {
 		t.Errorf("want %d streams %v %q, got %+v", n, want.class, want.cause, s)
 	}
-	if ok := want.class == done || want.class == left; rep.OK != ok {
+	if ok := want.class == done || want.class == leftEarly; rep.OK != ok {
 		t.Errorf("OK is %t", rep.OK)
 	}
 }

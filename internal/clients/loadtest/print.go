@@ -42,7 +42,7 @@ func (r *Report) printStreams(b *strings.Builder) {
 	s := &r.Streams
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, n int64, by map[string]int64) {
-		fmt.Fprintf(t, "%-13s\t%d\t%s\n", name, n, causes(by))
+		fmt.Fprintf(t, "%-13s\t%d\t%s\n", name, n, listCauses(by))
 	}
 	row("started", s.Started, nil)
 	row("done", s.Done, nil)
@@ -53,7 +53,7 @@ func (r *Report) printStreams(b *strings.Builder) {
 	for _, rare := range []struct {
 		name string
 		n    int64
-	}{{"left", s.Left}, {"interrupted", s.Interrupted}, {"dropped", s.Dropped}, {"resumed", s.Resumed}, {"taken over", s.TakenOver}} {
+	}{{"left", s.LeftEarly}, {"interrupted", s.Interrupted}, {"dropped", s.Dropped}, {"resumed", s.Resumed}, {"taken over", s.TakenOver}} {
 		if rare.n > 0 {
 			row(rare.name, rare.n, nil)
 		}
@@ -61,8 +61,8 @@ func (r *Report) printStreams(b *strings.Builder) {
 	_ = t.Flush()
 }
 
-// causes lists them, the most frequent first.
-func causes(by map[string]int64) string {
+// listCauses lists them, the most frequent first.
+func listCauses(by map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int {
 		if by[a] != by[b] {
 			return int(by[b] - by[a])
@@ -90,13 +90,13 @@ func (r *Report) printTimes(b *strings.Builder) {
 			fmt.Fprintf(t, "%-13s\t-\t-\t-\t-\t\n", row.name)
 			continue
 		}
-		fmt.Fprintf(t, "%-13s\t%s\t%s\t%s\t%s\t\n", row.name, figure(row.q.P50), figure(row.q.P90), figure(row.q.P99), figure(row.q.Max))
+		fmt.Fprintf(t, "%-13s\t%s\t%s\t%s\t%s\t\n", row.name, formatFigure(row.q.P50), formatFigure(row.q.P90), formatFigure(row.q.P99), formatFigure(row.q.Max))
 	}
 	_ = t.Flush()
 }
 
-// figure shows about three digits.
-func figure(v float64) string {
+// formatFigure shows about three digits.
+func formatFigure(v float64) string {
 	switch {
 	case v >= 100:
 		return fmt.Sprintf("%.0f", v)
@@ -109,16 +109,16 @@ func figure(v float64) string {
 // printCost writes throughput, what the server used, and what makes the figures doubtful.
 func (r *Report) printCost(b *strings.Builder) {
 	s := &r.Server
-	fmt.Fprintf(b, "\n  throughput     %s turns/s, %s events/s, %s MB/s\n", figure(r.TurnsPerSec), figure(r.EventsPerSec), figure(r.BytesPerSec/1e6))
+	fmt.Fprintf(b, "\n  throughput     %s turns/s, %s events/s, %s MB/s\n", formatFigure(r.TurnsPerSec), formatFigure(r.EventsPerSec), formatFigure(r.BytesPerSec/1e6))
 	if r.Streams.Done < r.Streams.Started {
-		fmt.Fprintf(b, "  goodput        %s turns/s ended with success\n", figure(r.DonePerSec))
+		fmt.Fprintf(b, "  goodput        %s turns/s ended with success\n", formatFigure(r.DonePerSec))
 	}
 	if s.Unknown != "" {
 		fmt.Fprintf(b, "  server         not known: %s\n", s.Unknown)
 	} else {
 		fmt.Fprintf(b, "  server         %s, pid %d: %s ms of CPU a turn, %s µs an event; %.2f of %d cores\n",
-			s.Name, s.PID, figure(s.CPUPerTurn), figure(s.CPUPerEvent), s.Cores, r.Cores)
-		fmt.Fprintf(b, "  memory         %s MiB at first, %s at most, %s at the end\n", mebibytes(s.RSSStart), mebibytes(s.RSSPeak), mebibytes(s.RSSEnd))
+			s.Name, s.PID, formatFigure(s.CPUPerTurn), formatFigure(s.CPUPerEvent), s.Cores, r.Cores)
+		fmt.Fprintf(b, "  memory         %s MiB at first, %s at most, %s at the end\n", formatMebibytes(s.RSSStart), formatMebibytes(s.RSSPeak), formatMebibytes(s.RSSEnd))
 	}
 	if r.GeneratorCPU > 0 {
 		fmt.Fprintf(b, "  generator      %.2f of %d cores\n", r.GeneratorCPU, r.Cores)
@@ -128,8 +128,8 @@ func (r *Report) printCost(b *strings.Builder) {
 	}
 }
 
-// mebibytes writes n bytes in MiB.
-func mebibytes(n int64) string { return figure(float64(n) / (1 << 20)) }
+// formatMebibytes writes n bytes in MiB.
+func formatMebibytes(n int64) string { return formatFigure(float64(n) / (1 << 20)) }
 
 // printVerdict writes whether all is well, and a few of the turns that were not.
 func (r *Report) printVerdict(b *strings.Builder) {
@@ -138,7 +138,7 @@ func (r *Report) printVerdict(b *strings.Builder) {
 		fmt.Fprintf(b, "\nOK: every stream that was not left ended with exactly one done, and success.\n")
 		return
 	}
-	fmt.Fprintf(b, "\nNOT OK: %d of %d turns did not end well.\n", s.Started-s.Done-s.Left+s.Dropped, s.Started+s.Dropped)
+	fmt.Fprintf(b, "\nNOT OK: %d of %d turns did not end well.\n", s.Started-s.Done-s.LeftEarly+s.Dropped, s.Started+s.Dropped)
 	for _, text := range r.Examples {
 		fmt.Fprintf(b, "  %s\n", text)
 	}
@@ -149,6 +149,6 @@ func (r *Report) printVerdict(b *strings.Builder) {
 // the contract counts as lost.
 func (r *Report) printTotals(b *strings.Builder) {
 	s := &r.Streams
-	done, gone, lost := s.Done+s.Failed, s.Left+s.Interrupted, s.Broken-s.BrokenBy[noConnection]-s.BrokenBy[noResponse]+s.Unreconciled
+	done, gone, lost := s.Done+s.Failed, s.LeftEarly+s.Interrupted, s.Broken-s.BrokenBy[noConnection]-s.BrokenBy[noResponse]+s.Unreconciled
 	fmt.Fprintf(b, "\ntotals: streams %d, done %d, left by client %d, lost %d\n", done+gone+lost, done, gone, lost)
 }

@@ -85,7 +85,7 @@ func TestWarnings(t *testing.T) {
 		{"nothing measured", 0.1, 0.1, 0, "no turn was measured"},
 	} {
 		rep := Report{GeneratorCPU: tt.generator, Server: Server{Cores: tt.server}, Cores: 2, Measured: 1, Measures: Measures{Turn: Quantiles{Count: tt.turns}}}
-		got := strings.Join(rep.warnings(), "\n")
+		got := strings.Join(rep.findWarnings(), "\n")
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) || strings.Contains(got, "\n") {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -96,7 +96,7 @@ func TestWarnings(t *testing.T) {
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	r := Report{Measures: Measures{Streams: Streams{
-		Started: 100, Done: 40, Failed: 20, Refused: 10, Broken: 12, Unreconciled: 5, Left: 8, Interrupted: 5, Dropped: 30,
+		Started: 100, Done: 40, Failed: 20, Refused: 10, Broken: 12, Unreconciled: 5, LeftEarly: 8, Interrupted: 5, Dropped: 30,
 		BrokenBy: map[string]int64{noConnection: 3, noResponse: 4, cutOff: 2, endedEarly: 2, timedOut: 1},
 	}}}
 	var b strings.Builder

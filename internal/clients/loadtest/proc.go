@@ -28,8 +28,8 @@ type usage struct {
 
 var errUnreadable = errors.New("not readable in /proc")
 
-// usage reads what process pid, or "self", has used.
-func (p procfs) usage(pid string) (usage, error) {
+// usageOf reads what process pid, or "self", has used.
+func (p procfs) usageOf(pid string) (usage, error) {
 	stat, err := os.ReadFile(filepath.Join(string(p), pid, "stat"))
 	if err != nil {
 		return usage{}, err
@@ -46,8 +46,8 @@ func (p procfs) usage(pid string) (usage, error) {
 	return usage{time.Duration(user+system) * tick, pages * int64(os.Getpagesize())}, errors.Join(err1, err2, err3)
 }
 
-// name returns the name of a process, "" if it is not known.
-func (p procfs) name(pid int) string {
+// nameOf returns the name of a process, "" if it is not known.
+func (p procfs) nameOf(pid int) string {
 	comm, err := os.ReadFile(filepath.Join(string(p), strconv.Itoa(pid), "comm"))
 	if err != nil {
 		return ""

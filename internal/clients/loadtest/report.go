@@ -52,7 +52,7 @@ type Streams struct {
 	Refused        int64            `json:"refused"`
 	Broken         int64            `json:"broken"`
 	Unreconciled   int64            `json:"unreconciled"`
-	Left           int64            `json:"left"`
+	LeftEarly      int64            `json:"left"`
 	Interrupted    int64            `json:"interrupted"`
 	Dropped        int64            `json:"dropped"`
 	Resumed        int64            `json:"resumed"`    // broke off, and were read on; each is in one of the above
@@ -78,47 +78,47 @@ type Server struct {
 	RSSEnd      int64   `json:"rss_end_bytes"`
 }
 
-// report makes the report of a run that has ended. Rates are those of the measured part,
+// makeReport makes the report of a run that has ended. Rates are those of the measured part,
 // counts are of the whole run.
-func (m *meter) report() Report {
+func (m *meter) makeReport() Report {
 	r, cfg := m.run, m.run.cfg
 	seconds := m.to.at.Sub(m.from.at).Seconds()
 	rep := Report{
 		URL: cfg.URL, Method: cfg.Method, Accumulated: cfg.Accumulated, Loop: "closed",
 		Clients: cfg.Clients, Rate: cfg.Rate, MaxInFlight: cfg.MaxInFlight,
-		Started: r.begin.UTC(), Seconds: m.to.at.Sub(r.begin).Seconds(), Measured: seconds, Stopped: r.stopped(),
-		OK: r.tally.wrong() == 0, Measures: Measures{
-			Streams:      r.tally.streams(),
-			FirstEvent:   r.firstEvent.quantiles(),
-			FirstText:    r.firstText.quantiles(),
-			Turn:         r.turns.quantiles(),
-			Gap:          r.gaps.quantiles(),
-			TurnsPerSec:  per(float64(m.to.ended-m.from.ended), seconds),
-			DonePerSec:   per(float64(r.good.Load()), r.measuredFor().Seconds()),
-			EventsPerSec: per(float64(m.to.events-m.from.events), seconds),
-			BytesPerSec:  per(float64(m.to.bytes-m.from.bytes), seconds),
+		Started: r.begin.UTC(), Seconds: m.to.at.Sub(r.begin).Seconds(), Measured: seconds, Stopped: r.isStopped(),
+		OK: r.tally.countWrong() == 0, Measures: Measures{
+			Streams:      r.tally.streamCounts(),
+			FirstEvent:   r.firstEvent.allQuantiles(),
+			FirstText:    r.firstText.allQuantiles(),
+			Turn:         r.turns.allQuantiles(),
+			Gap:          r.gaps.allQuantiles(),
+			TurnsPerSec:  ratioOf(float64(m.to.ended-m.from.ended), seconds),
+			DonePerSec:   ratioOf(float64(r.good.Load()), r.measuredFor().Seconds()),
+			EventsPerSec: ratioOf(float64(m.to.events-m.from.events), seconds),
+			BytesPerSec:  ratioOf(float64(m.to.bytes-m.from.bytes), seconds),
 		},
-		Server: m.server(), Cores: runtime.GOMAXPROCS(0),
+		Server: m.serverUsage(), Cores: runtime.GOMAXPROCS(0),
 		Examples: r.tally.examples,
 	}
 	if cfg.Rate > 0 {
 		rep.Loop = "open"
 	}
-	if m.to.noOwn == nil {
-		rep.GeneratorCPU = per((m.to.own.cpu - m.from.own.cpu).Seconds(), seconds)
+	if m.to.noGenerator == nil {
+		rep.GeneratorCPU = ratioOf((m.to.generator.cpu - m.from.generator.cpu).Seconds(), seconds)
 	}
-	rep.Warnings = rep.warnings()
+	rep.Warnings = rep.findWarnings()
 	return rep
 }
 
-// streams returns the counts so far.
-func (t *tally) streams() Streams {
+// streamCounts returns the counts so far.
+func (t *tally) streamCounts() Streams {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := func(c class) int64 { return t.ends[c].Load() }
 	return Streams{
 		Started: t.started.Load(), Done: n(done), Failed: n(failed), Refused: n(refused), Broken: n(broken),
-		Unreconciled: n(unreconciled), Left: n(left), Interrupted: n(interrupted), Dropped: t.dropped.Load(),
+		Unreconciled: n(unreconciled), LeftEarly: n(leftEarly), Interrupted: n(interrupted), Dropped: t.dropped.Load(),
 		Resumed: t.resumed.Load(), TakenOver: t.takenOver.Load(),
 		FailedBy: maps.Clone(t.causes[failed]), RefusedBy: maps.Clone(t.causes[refused]),
 		BrokenBy: maps.Clone(t.causes[broken]), UnreconciledBy: maps.Clone(t.causes[unreconciled]),
@@ -126,9 +126,9 @@ func (t *tally) streams() Streams {
 	}
 }
 
-// server returns what the gateway's process used between the first and the last sample
+// serverUsage returns what the gateway's process used between the first and the last sample
 // of the measured part, or why that is not known.
-func (m *meter) server() Server {
+func (m *meter) serverUsage() Server {
 	s := Server{PID: m.pid, Name: m.name}
 	for _, err := range []error{m.from.noServer, m.to.noServer} {
 		if err != nil {
@@ -137,23 +137,23 @@ func (m *meter) server() Server {
 		}
 	}
 	cpu := m.to.server.cpu - m.from.server.cpu
-	s.Cores = per(cpu.Seconds(), m.to.at.Sub(m.from.at).Seconds())
-	s.CPUPerTurn = per(millis(cpu), float64(m.to.ended-m.from.ended))
-	s.CPUPerEvent = per(float64(cpu.Microseconds()), float64(m.to.events-m.from.events))
+	s.Cores = ratioOf(cpu.Seconds(), m.to.at.Sub(m.from.at).Seconds())
+	s.CPUPerTurn = ratioOf(toMillis(cpu), float64(m.to.ended-m.from.ended))
+	s.CPUPerEvent = ratioOf(float64(cpu.Microseconds()), float64(m.to.events-m.from.events))
 	s.RSSStart, s.RSSPeak, s.RSSEnd = m.from.server.rss, m.peak, m.to.server.rss
 	return s
 }
 
-// per is 0 of nothing.
-func per(a, b float64) float64 {
+// ratioOf is 0 of nothing.
+func ratioOf(a, b float64) float64 {
 	if b == 0 {
 		return 0
 	}
 	return a / b
 }
 
-// warnings says what makes the figures less than they seem.
-func (r *Report) warnings() (list []string) {
+// findWarnings says what makes the figures less than they seem.
+func (r *Report) findWarnings() (list []string) {
 	cores := float64(r.Cores)
 	switch {
 	case r.GeneratorCPU >= 0.8*cores:

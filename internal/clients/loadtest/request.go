@@ -34,7 +34,7 @@ func newRequests(cfg Config) (*requests, error) {
 		return nil, err
 	}
 	for _, input := range cfg.Inputs {
-		if err := q.add(*base, input, cfg.Accumulated); err != nil {
+		if err := q.addInput(*base, input, cfg.Accumulated); err != nil {
 			return nil, err
 		}
 	}
@@ -44,8 +44,8 @@ func newRequests(cfg Config) (*requests, error) {
 	return q, nil
 }
 
-// add makes the request of one input. u is a copy, to which a GET adds its query.
-func (q *requests) add(u url.URL, input string, accumulated bool) error {
+// addInput makes the request of one input. u is a copy, to which a GET adds its query.
+func (q *requests) addInput(u url.URL, input string, accumulated bool) error {
 	body, err := json.Marshal(struct {
 		Input       string `json:"input"`
 		Accumulated bool   `json:"accumulated"`
@@ -57,13 +57,13 @@ func (q *requests) add(u url.URL, input string, accumulated bool) error {
 	return err
 }
 
-// make makes the request of turn n.
+// makeRequest makes the request of turn n.
 //
 // net/http sends a GET again by itself when a connection that it kept turns out to
 // be dead, and cannot know whether the first one ran. A key for each turn makes the
 // gateway refuse the repetition, so that it is seen. A POST with a body is sent
 // again only if nothing of it had left.
-func (q *requests) make(ctx context.Context, n int) *http.Request {
+func (q *requests) makeRequest(ctx context.Context, n int) *http.Request {
 	i := n % len(q.urls)
 	req := &http.Request{
 		Method: q.method, URL: q.urls[i], Host: q.host, Header: q.header,

@@ -19,25 +19,25 @@ const idGap = 1_000_000
 // mostWait is the longest wait before a stream is asked for again.
 const mostWait = time.Second
 
-// resumes says whether what follows in a stream can be asked for: it broke off, and the turn is
+// canResume says whether what follows in a stream can be asked for: it broke off, and the turn is
 // kept.
-func (o outcome) resumes(a *audit) bool {
+func (o outcome) canResume(a *audit) bool {
 	return o.class == broken && (o.cause == cutOff || o.cause == endedEarly) && strings.HasPrefix(string(a.prefix), "turn_")
 }
 
-// resume reads a stream on until it is over, or cannot be read on: o is how it ended so far.
-func (w *watch) resume(ctx context.Context, rd *reading, o outcome) outcome {
+// resumeStream reads a stream on until it is over, or cannot be read on: o is how it ended so far.
+func (w *watch) resumeStream(ctx context.Context, rd *reading, o outcome) outcome {
 	began, wait := false, breather
-	for o.resumes(&rd.audit) && ctx.Err() == nil {
+	for o.canResume(&rd.audit) && ctx.Err() == nil {
 		before := rd.audit.last
-		resp, err := w.transport.RoundTrip(w.requests.rest(ctx, &rd.audit))
+		resp, err := w.transport.RoundTrip(w.requests.resumeRequest(ctx, &rd.audit))
 		switch {
 		case err != nil: // nobody is there: another one may be soon
 		case resp.StatusCode == http.StatusOK:
 			began = true
 			rd.audit.onward = true
-			rd.frames.reset(resp.Body, func(n int) { w.tally.bytes.Add(int64(n)) })
-			o = w.follow(ctx, rd)
+			rd.frames.beginBody(resp.Body, func(n int) { w.tally.bytes.Add(int64(n)) })
+			o = w.followStream(ctx, rd)
 			_ = resp.Body.Close()
 		default:
 			_ = resp.Body.Close()
@@ -45,7 +45,7 @@ func (w *watch) resume(ctx context.Context, rd *reading, o outcome) outcome {
 				return o
 			}
 		}
-		if !o.resumes(&rd.audit) {
+		if !o.canResume(&rd.audit) {
 			break
 		}
 		if wait = min(2*wait, mostWait); rd.audit.last != before {
@@ -62,14 +62,14 @@ func (w *watch) resume(ctx context.Context, rd *reading, o outcome) outcome {
 	if rd.audit.gaps > 0 {
 		w.tally.takenOver.Add(1)
 	}
-	if o.resumes(&rd.audit) && ctx.Err() != nil {
-		return w.lost(ctx, ctx.Err(), cutOff)
+	if o.canResume(&rd.audit) && ctx.Err() != nil {
+		return w.lostOutcome(ctx, ctx.Err(), cutOff)
 	}
 	return o
 }
 
-// rest makes the request for what follows the last event of a stream.
-func (q *requests) rest(ctx context.Context, a *audit) *http.Request {
+// resumeRequest makes the request for what follows the last event of a stream.
+func (q *requests) resumeRequest(ctx context.Context, a *audit) *http.Request {
 	u := *q.urls[0]
 	u.RawQuery = url.Values{"accumulated": {strconv.FormatBool(a.accumulated)}}.Encode()
 	header := q.header.Clone()

@@ -15,7 +15,7 @@ import (
 // in the report.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.check(); err != nil {
+	if err := cfg.checkFields(); err != nil {
 		return Report{}, err
 	}
 	if err := cfg.checkFiles(linux.openFiles()); err != nil {
@@ -27,10 +27,10 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	}
 	defer r.close()
 	m := newMeter(r, linux)
-	r.start(m.start())
+	r.startClock(m.firstSample())
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
-	watching.Go(func() { m.watch(ended) })
+	watching.Go(func() { m.watchRun(ended) })
 	if cfg.Clients > 0 {
 		r.closedLoop()
 	} else {
@@ -38,7 +38,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	}
 	close(ended)
 	watching.Wait()
-	return m.report(), nil
+	return m.makeReport(), nil
 }
 
 // runner is a run under way.
@@ -69,14 +69,14 @@ func newRunner(ctx context.Context, cfg Config) (*runner, error) {
 	r := &runner{cfg: cfg, ctx: ctx, requests: q, transport: cfg.Transport, close: func() {}}
 	r.readings.New = func() any { return new(reading) }
 	if r.transport == nil {
-		t := newTransport(cfg.width())
+		t := newTransport(cfg.maxStreams())
 		r.transport, r.close = t, t.CloseIdleConnections
 	}
 	return r, nil
 }
 
-// start sets the clock that turns begin by.
-func (r *runner) start(begin time.Time) {
+// startClock sets the clock that turns begin by.
+func (r *runner) startClock(begin time.Time) {
 	r.begin = begin
 	r.measureFrom = begin.Add(r.cfg.Warmup)
 	if r.cfg.Duration > 0 {
@@ -87,7 +87,7 @@ func (r *runner) start(begin time.Time) {
 // measuredFor is for how long turns were begun after the warm-up.
 func (r *runner) measuredFor() time.Duration {
 	last := time.Duration(r.lastDue.Load())
-	if r.cfg.Duration > 0 && !r.stopped() {
+	if r.cfg.Duration > 0 && !r.isStopped() {
 		last = max(last, r.cfg.Warmup+r.cfg.Duration)
 	}
 	return max(0, last-r.cfg.Warmup)

@@ -22,10 +22,10 @@ func (j *joined) reset() {
 	j.meant.Reset()
 }
 
-// add takes one more piece, a JSON string. It is false for what is none, for an
+// addPiece takes one more piece, a JSON string. It is false for what is none, for an
 // empty one, and for one that splits a code point.
-func (j *joined) add(quoted []byte) bool {
-	plain, ok := unquote(quoted, &j.scratch)
+func (j *joined) addPiece(quoted []byte) bool {
+	plain, ok := unquoteString(quoted, &j.scratch)
 	if !ok || len(plain) == 0 || !utf8.Valid(plain) {
 		return false
 	}
@@ -34,20 +34,20 @@ func (j *joined) add(quoted []byte) bool {
 	return true
 }
 
-// set replaces the text by a JSON string. It is false for what is none.
-func (j *joined) set(quoted []byte) bool {
+// setText replaces the text by a JSON string. It is false for what is none.
+func (j *joined) setText(quoted []byte) bool {
 	j.reset()
-	return string(quoted) == `""` || j.add(quoted)
+	return string(quoted) == `""` || j.addPiece(quoted)
 }
 
-// equals says whether a JSON string is the text so far.
-func (j *joined) equals(quoted []byte) bool {
+// equalsText says whether a JSON string is the text so far.
+func (j *joined) equalsText(quoted []byte) bool {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return false
 	}
 	if maphash.Bytes(j.written.Seed(), quoted[1:len(quoted)-1]) == j.written.Sum64() {
 		return true
 	}
-	plain, ok := unquote(quoted, &j.scratch)
+	plain, ok := unquoteString(quoted, &j.scratch)
 	return ok && maphash.Bytes(j.meant.Seed(), plain) == j.meant.Sum64()
 }

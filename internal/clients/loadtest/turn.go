@@ -17,15 +17,15 @@ type reading struct {
 	audit  audit
 }
 
-// turn runs turn n, counted from 0, and counts how it ended. Latencies count from
+// runTurn runs turn n, counted from 0, and counts how it ended. Latencies count from
 // due, which in an open loop is before anything could be late.
-func (r *runner) turn(n int, due time.Time) (o outcome) {
+func (r *runner) runTurn(n int, due time.Time) (o outcome) {
 	r.tally.started.Add(1)
 	r.lastDue.Store(int64(due.Sub(r.begin)))
 	rd := r.readings.Get().(*reading)
-	rd.audit.reset("", false)
-	o = r.exchange(rd, n, due)
-	r.tally.end(o, n, rd.audit.requestID())
+	rd.audit.beginStream("", false)
+	o = r.runExchange(rd, n, due)
+	r.tally.countEnd(o, n, rd.audit.requestID())
 	if o.class == done && !due.Before(r.measureFrom) {
 		r.good.Add(1)
 	}
@@ -35,27 +35,27 @@ func (r *runner) turn(n int, due time.Time) (o outcome) {
 	return o
 }
 
-// exchange sends the request of turn n and follows its reply to the end. rd holds the
+// runExchange sends the request of turn n and follows its reply to the end. rd holds the
 // request id afterwards, if the reply had one.
-func (r *runner) exchange(rd *reading, n int, due time.Time) outcome {
+func (r *runner) runExchange(rd *reading, n int, due time.Time) outcome {
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.Timeout)
 	defer cancel()
-	resp, err := r.transport.RoundTrip(r.requests.make(ctx, n))
+	resp, err := r.transport.RoundTrip(r.requests.makeRequest(ctx, n))
 	if err != nil {
-		return r.lost(ctx, err, noResponse)
+		return r.lostOutcome(ctx, err, noResponse)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
 		return outcome{refused, strconv.Itoa(resp.StatusCode)}
 	}
-	rd.audit.reset(requestID(resp), r.cfg.Accumulated)
+	rd.audit.beginStream(requestID(resp), r.cfg.Accumulated)
 	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); kind != "text/event-stream" {
 		return outcome{unreconciled, string(badContentType)}
 	}
-	rd.frames.reset(resp.Body, func(n int) { r.tally.bytes.Add(int64(n)) })
-	w := watch{runner: r, due: due, measured: !due.Before(r.measureFrom), cut: r.cuts(n)}
-	return w.resume(ctx, rd, w.follow(ctx, rd))
+	rd.frames.beginBody(resp.Body, func(n int) { r.tally.bytes.Add(int64(n)) })
+	w := watch{runner: r, due: due, measured: !due.Before(r.measureFrom), cut: r.isCut(n)}
+	return w.resumeStream(ctx, rd, w.followStream(ctx, rd))
 }
 
 // requestID returns the id of a reply if it is one that a report can repeat.
@@ -68,14 +68,14 @@ func requestID(resp *http.Response) string {
 	return id
 }
 
-// cuts spreads the streams to leave evenly over all.
-func (r *runner) cuts(n int) bool {
+// isCut spreads the streams to leave evenly over all.
+func (r *runner) isCut(n int) bool {
 	return int(float64(n+1)*r.cfg.Cut) > int(float64(n)*r.cfg.Cut)
 }
 
-// lost says what the end of a connection means: it is ours, or the time is over,
+// lostOutcome says what the end of a connection means: it is ours, or the time is over,
 // or else cause.
-func (r *runner) lost(ctx context.Context, err error, cause string) outcome {
+func (r *runner) lostOutcome(ctx context.Context, err error, cause string) outcome {
 	op, isOp := errors.AsType[*net.OpError](err)
 	switch {
 	case r.ctx.Err() != nil:
@@ -101,33 +101,33 @@ type watch struct {
 	reportedFirst bool
 }
 
-// follow reads a stream to its end.
-func (w *watch) follow(ctx context.Context, rd *reading) outcome {
+// followStream reads a stream to its end.
+func (w *watch) followStream(ctx context.Context, rd *reading) outcome {
 	defer func() {
 		w.gaps.addN(0, w.together)
 		w.together = 0
 	}()
 	a := &rd.audit
 	for {
-		f, err := rd.frames.next()
+		f, err := rd.frames.nextFrame()
 		if err == nil {
-			err = a.check(f)
+			err = a.checkEvent(f)
 		}
 		if err != nil {
-			return w.ended(ctx, rd, err)
+			return w.endOutcome(ctx, rd, err)
 		}
 		w.tally.events.Add(1)
 		if w.measured {
-			w.time(f, a)
+			w.recordTimes(f, a)
 		}
 		if w.cut && string(f.event) == "response_delta" {
-			return outcome{class: left}
+			return outcome{class: leftEarly}
 		}
 	}
 }
 
-// time takes the time of an event that is in order.
-func (w *watch) time(f frame, a *audit) {
+// recordTimes takes the time of an event that is in order.
+func (w *watch) recordTimes(f frame, a *audit) {
 	since := f.arrived.Sub(w.due)
 	switch {
 	case !w.reportedFirst:
@@ -148,19 +148,19 @@ func (w *watch) time(f frame, a *audit) {
 	}
 }
 
-// ended says what the end of a stream means.
-func (w *watch) ended(ctx context.Context, rd *reading, err error) outcome {
+// endOutcome says what the end of a stream means.
+func (w *watch) endOutcome(ctx context.Context, rd *reading, err error) outcome {
 	a := &rd.audit
 	if b, ok := breachOf(err); ok {
 		return outcome{unreconciled, string(b)}
 	}
 	clean := errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
-	case !a.done && clean && !rd.frames.rest():
+	case !a.done && clean && !rd.frames.hasRest():
 		return outcome{broken, endedEarly}
 	case !a.done:
-		return w.lost(ctx, err, cutOff)
-	case rd.frames.rest():
+		return w.lostOutcome(ctx, err, cutOff)
+	case rd.frames.hasRest():
 		return outcome{unreconciled, string(eventAfterDone)}
 	case !clean && w.ctx.Err() != nil:
 		return outcome{class: interrupted}

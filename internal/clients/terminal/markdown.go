@@ -42,9 +42,9 @@ func (m *Markdown) Write(text string) string {
 			break
 		}
 		m.pending = rest
-		m.line(&out, line)
+		m.showLine(&out, line)
 	}
-	m.beginning(&out)
+	m.showBeginning(&out)
 	return out.String()
 }
 
@@ -53,7 +53,7 @@ func (m *Markdown) End() string {
 	var out strings.Builder
 	cut := m.pending != "" || m.begun // a line without its end
 	if cut {
-		m.line(&out, m.pending)
+		m.showLine(&out, m.pending)
 	}
 	m.endTable(&out)
 	text := out.String()
@@ -64,16 +64,16 @@ func (m *Markdown) End() string {
 	return text
 }
 
-// line shows a line that is whole; a part of it may have been shown before.
-func (m *Markdown) line(out *strings.Builder, line string) {
-	if !m.begun && m.block(out, line) {
+// showLine shows a line that is whole; a part of it may have been shown before.
+func (m *Markdown) showLine(out *strings.Builder, line string) {
+	if !m.begun && m.showBlock(out, line) {
 		return
 	}
 	m.endTable(out)
 	if !m.begun {
-		line = m.marker(out, line)
+		line = m.showMarker(out, line)
 	}
-	shown, _ := m.inline(line, &m.last, true)
+	shown, _ := m.showSpans(line, &m.last, true)
 	out.WriteString(shown)
 	if m.heading {
 		out.WriteString(m.Style.Reset)
@@ -82,8 +82,8 @@ func (m *Markdown) line(out *strings.Builder, line string) {
 	m.begun, m.heading, m.last = false, false, 0
 }
 
-// beginning shows what is decided of a line that is not whole.
-func (m *Markdown) beginning(out *strings.Builder) {
+// showBeginning shows what is decided of a line that is not whole.
+func (m *Markdown) showBeginning(out *strings.Builder) {
 	line := strings.TrimLeft(m.pending, " \t")
 	if !m.begun {
 		undecided := strings.Trim(line, " \t#>*+-_=0123456789.)") == ""
@@ -91,18 +91,18 @@ func (m *Markdown) beginning(out *strings.Builder) {
 			return
 		}
 		m.endTable(out)
-		m.pending = m.marker(out, m.pending)
+		m.pending = m.showMarker(out, m.pending)
 		m.begun = true
 	}
-	shown, rest := m.inline(m.pending, &m.last, false)
+	shown, rest := m.showSpans(m.pending, &m.last, false)
 	out.WriteString(shown)
 	m.pending = rest
 }
 
 var ruler = regexp.MustCompile(`^\s*([-*_])(\s*[-*_]){2,}\s*$`)
 
-// block shows a line that is a block of its own, or a part of one. false: it is none.
-func (m *Markdown) block(out *strings.Builder, line string) bool {
+// showBlock shows a line that is a block of its own, or a part of one. false: it is none.
+func (m *Markdown) showBlock(out *strings.Builder, line string) bool {
 	trimmed := strings.TrimSpace(line)
 	switch {
 	case m.fence != "":
@@ -127,8 +127,8 @@ func (m *Markdown) block(out *strings.Builder, line string) bool {
 
 var marks = regexp.MustCompile(`^(\s*)(#{1,6} +|[-*+] +|> ?)`)
 
-// marker shows what a line begins with, and returns the rest of it.
-func (m *Markdown) marker(out *strings.Builder, line string) string {
+// showMarker shows what a line begins with, and returns the rest of it.
+func (m *Markdown) showMarker(out *strings.Builder, line string) string {
 	found := marks.FindStringSubmatch(line)
 	if found == nil {
 		return line
@@ -145,14 +145,14 @@ func (m *Markdown) marker(out *strings.Builder, line string) string {
 	return line[len(found[0]):]
 }
 
-// inline shows spans: emphasis, code and links. rest may become a span with what follows;
+// showSpans shows spans: emphasis, code and links. rest may become a span with what follows;
 // whole says that nothing follows. last is the character before the text, and then its last.
-func (m *Markdown) inline(text string, last *rune, whole bool) (shown, rest string) {
+func (m *Markdown) showSpans(text string, last *rune, whole bool) (shown, rest string) {
 	var out strings.Builder
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if strings.ContainsRune("*_`[~\\", r) {
-			span, length, open := m.span(text[i:min(len(text), i+longestHeld)], *last)
+			span, length, open := m.spanAt(text[i:min(len(text), i+longestHeld)], *last)
 			switch {
 			case open && !whole && len(text)-i < longestHeld:
 				return out.String(), text[i:]
@@ -175,9 +175,9 @@ var spans = []string{"**", "__", "~~", "*", "_"}
 
 var link = regexp.MustCompile(`^\[([^\[\]]*)\]\(([^()\s]*)\)`)
 
-// span shows the span that a text begins with, and returns its length; 0: it begins with none.
+// spanAt shows the span that a text begins with, and returns its length; 0: it begins with none.
 // open: there may be one when more has come. last is what stands before it.
-func (m *Markdown) span(text string, last rune) (shown string, length int, open bool) {
+func (m *Markdown) spanAt(text string, last rune) (shown string, length int, open bool) {
 	switch text[0] {
 	case '\\':
 		if len(text) > 1 && strings.ContainsRune("\\`*_{}[]()#+-.!|~>", rune(text[1])) {
@@ -190,24 +190,24 @@ func (m *Markdown) span(text string, last rune) (shown string, length int, open 
 		if !closed {
 			return "", 0, true
 		}
-		return m.Style.Yellow + code + m.reset(), 2*len(ticks) + len(code), false
+		return m.Style.Yellow + code + m.resetStyle(), 2*len(ticks) + len(code), false
 	case '[':
-		return m.link(text)
+		return m.linkAt(text)
 	}
-	return m.emphasis(text, last)
+	return m.emphasisAt(text, last)
 }
 
-// link shows the link that a text begins with, as span does.
-func (m *Markdown) link(text string) (shown string, length int, open bool) {
+// linkAt shows the link that a text begins with, as span does.
+func (m *Markdown) linkAt(text string) (shown string, length int, open bool) {
 	if found := link.FindStringSubmatch(text); found != nil {
-		return found[1] + m.Style.Dim + " (" + found[2] + ")" + m.reset(), len(found[0]), false
+		return found[1] + m.Style.Dim + " (" + found[2] + ")" + m.resetStyle(), len(found[0]), false
 	}
 	end := strings.IndexByte(text, ']')
 	return "", 0, end < 0 || end == len(text)-1 || text[end+1] == '(' && !strings.ContainsAny(text[end+1:], ") ")
 }
 
-// emphasis shows the emphasis that a text begins with, as span does.
-func (m *Markdown) emphasis(text string, last rune) (shown string, length int, open bool) {
+// emphasisAt shows the emphasis that a text begins with, as span does.
+func (m *Markdown) emphasisAt(text string, last rune) (shown string, length int, open bool) {
 	for _, mark := range spans {
 		inner, begins := strings.CutPrefix(text, mark)
 		if !begins {
@@ -216,32 +216,32 @@ func (m *Markdown) emphasis(text string, last rune) (shown string, length int, o
 		switch {
 		case inner == "":
 			return "", 0, true
-		case !opens(mark, inner, last):
+		case !opensEmphasis(mark, inner, last):
 			return "", 0, false
 		}
-		end := closer(inner, mark)
+		end := closingMark(inner, mark)
 		if end < 0 {
 			return "", 0, true
 		}
-		within, _ := m.inline(inner[:end], new(rune), true)
+		within, _ := m.showSpans(inner[:end], new(rune), true)
 		on := map[string]string{"**": m.Style.Bold, "__": m.Style.Bold, "~~": m.Style.Struck}[mark]
 		if on == "" {
 			on = m.Style.Italic
 		}
 		length := end + 2*len(mark)
-		return on + within + m.reset(), length, len(mark) == 1 && length == len(text) // its end may be half of a longer mark
+		return on + within + m.resetStyle(), length, len(mark) == 1 && length == len(text) // its end may be half of a longer mark
 	}
 	return "", 0, len(text) == 1 // a ~ alone may become two
 }
 
-// opens says whether a mark opens emphasis of inner, behind last.
-func opens(mark, inner string, last rune) bool {
+// opensEmphasis says whether a mark opens emphasis of inner, behind last.
+func opensEmphasis(mark, inner string, last rune) bool {
 	first, _ := utf8.DecodeRuneInString(inner)
 	return !unicode.IsSpace(first) && !unicode.IsLetter(last) && !unicode.IsDigit(last) && !strings.HasPrefix(inner, mark[:1])
 }
 
-// closer returns where the mark stands that closes a span; below 0: nowhere.
-func closer(inner, mark string) int {
+// closingMark returns where the mark stands that closes a span; below 0: nowhere.
+func closingMark(inner, mark string) int {
 	for at := 1; at+len(mark) <= len(inner); at++ {
 		before, _ := utf8.DecodeLastRuneInString(inner[:at])
 		if !strings.HasPrefix(inner[at:], mark) || unicode.IsSpace(before) || before == '\\' {
@@ -255,8 +255,8 @@ func closer(inner, mark string) int {
 	return -1
 }
 
-// reset ends a span, within a heading too.
-func (m *Markdown) reset() string {
+// resetStyle ends a span, within a heading too.
+func (m *Markdown) resetStyle() string {
 	if m.heading {
 		return m.Style.Reset + m.Style.Bold
 	}
@@ -290,22 +290,22 @@ func (m *Markdown) endTable(out *strings.Builder) {
 // tableRow shows a row of a table whose columns have these widths.
 func (m *Markdown) tableRow(out *strings.Builder, row []string, widths []int, isHead bool) {
 	for j, cell := range row {
-		shown, _ := m.inline(cell, new(rune), true)
+		shown, _ := m.showSpans(cell, new(rune), true)
 		if isHead {
 			shown = m.Style.Bold + shown + m.Style.Reset
 		}
 		out.WriteString(shown)
 		if j < len(row)-1 {
-			out.WriteString(strings.Repeat(" ", widths[j]-m.width(cell)+2))
+			out.WriteString(strings.Repeat(" ", widths[j]-m.cellWidth(cell)+2))
 		}
 	}
 	out.WriteString("\n")
 }
 
-// width is how many characters a cell takes on the screen.
-func (m *Markdown) width(cell string) int {
+// cellWidth is how many characters a cell takes on the screen.
+func (m *Markdown) cellWidth(cell string) int {
 	plain := Markdown{}
-	shown, _ := plain.inline(cell, new(rune), true)
+	shown, _ := plain.showSpans(cell, new(rune), true)
 	return utf8.RuneCountInString(shown)
 }
 
@@ -321,7 +321,7 @@ func tableOf(rows []string) (cells [][]string, widths []int, total int) {
 			if j == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[j] = max(widths[j], plain.width(cell))
+			widths[j] = max(widths[j], plain.cellWidth(cell))
 		}
 		cells = append(cells, line)
 	}

@@ -63,18 +63,18 @@ const zeroWidthJoiner = '\u200d' // holds emoji together
 // Printable keeps what others wrote from steering the terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if harmless(r) {
+		if isHarmless(r) {
 			return r
 		}
 		return -1
 	}, s)
 }
 
-// harmless reports whether a terminal shows r and does not obey it.
+// isHarmless reports whether a terminal shows r and does not obey it.
 //
 // The joiner is let through for the sake of emojis; marks that turn the direction of text
 // are not printable and go.
-func harmless(r rune) bool {
+func isHarmless(r rune) bool {
 	return r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
 }
 
@@ -83,7 +83,7 @@ func harmless(r rune) bool {
 func PrintableJSON(value []byte) []byte {
 	dst := make([]byte, 0, len(value)+1)
 	for _, r := range string(value) {
-		if harmless(r) {
+		if isHarmless(r) {
 			dst = utf8.AppendRune(dst, r)
 			continue
 		}
