@@ -130,8 +130,8 @@ func New(cfg Config) *Breaker {
 		Timeout:       cfg.Recovery,
 		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= cfg.Failures },
 		IsExcluded:    func(err error) bool { return errors.Is(err, errNeutral) },
-		IsSuccessful:  b.count,
-		OnStateChange: func(_ string, from, to gobreaker.State) { b.changed(from, to) },
+		IsSuccessful:  b.countVerdict,
+		OnStateChange: func(_ string, from, to gobreaker.State) { b.onStateChange(from, to) },
 	})
 	return b
 }
@@ -197,11 +197,11 @@ func (b *Breaker) failureOf(ctx context.Context, cause error) error {
 	return failure{cause}
 }
 
-// count is asked by gobreaker about each verdict that it takes into account;
+// countVerdict is asked by gobreaker about each verdict that it takes into account;
 // those of calls from before the last change of state never come here. gobreaker
 // clears its own counts before it reports a change, so the figures for the log
 // are kept here.
-func (b *Breaker) count(err error) bool {
+func (b *Breaker) countVerdict(err error) bool {
 	if err == nil {
 		b.failures, b.row = 0, b.row[:0]
 		b.successes++
@@ -252,8 +252,8 @@ func (b *Breaker) logTo(ctx context.Context) {
 	}
 }
 
-// changed runs inside gobreaker's lock and b.mu.
-func (b *Breaker) changed(from, to gobreaker.State) {
+// onStateChange runs inside gobreaker's lock and b.mu.
+func (b *Breaker) onStateChange(from, to gobreaker.State) {
 	b.state, b.row = stateOf(to), b.row[:0]
 	b.changedAt, b.successes = time.Now(), 0
 	if b.state == Open {

@@ -90,7 +90,7 @@ func FuzzRender(f *testing.F) {
 		if r == nil {
 			return
 		}
-		if text := r.render(); tool.Clean(text) != text {
+		if text := r.renderText(); tool.Clean(text) != text {
 			t.Errorf("%q is not clean", text)
 		}
 	})

@@ -37,20 +37,20 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	}
 	args, invalid := t.offer.schema.Check(ctx, t.name, call.Arguments)
 	if invalid != nil && ctx.Err() != nil {
-		return tool.Result{}, t.withHint(t.up.unsent(ctx, t))
+		return tool.Result{}, t.withHint(t.up.unsentError(ctx, t))
 	}
 	if invalid != nil {
 		invalid.Service, invalid.NoEffect = t.up.service, true
 		return tool.Result{}, invalid
 	}
 	if t.standIn { // its schema and annotations are not those of the server's own tool
-		return tool.Result{}, t.withHint(cmp.Or(t.up.unavailableBecause(t.up.condition()), t.up.unavailable(errNotConnected)))
+		return tool.Result{}, t.withHint(cmp.Or(t.up.unavailableBecause(t.up.currentCondition()), t.up.unavailableError(errNotConnected)))
 	}
 	own, cancel := context.WithTimeoutCause(ctx, t.up.Timeout, errToolTimeout)
 	defer cancel()
-	progress := t.up.listener(ctx)
-	defer progress.end() // whatever still comes, the call is over
-	o := t.up.call(ctx, own, t, json.RawMessage(args), progress)
+	progress := t.up.newListener(ctx)
+	defer progress.endReports() // whatever still comes, the call is over
+	o := t.up.callWithRetry(ctx, own, t, json.RawMessage(args), progress)
 	if o.err != nil {
 		return tool.Result{}, t.withHint(o.err)
 	}
@@ -68,7 +68,7 @@ func unknownTool(name string, set *tool.Set) *fault.Error {
 		}
 		names = append(names, set.Specs[i].Name)
 	}
-	hint := fmt.Sprintf("There is no tool %q. ", clipped(tool.Clean(name), maxName))
+	hint := fmt.Sprintf("There is no tool %q. ", clipText(tool.Clean(name), maxName))
 	if len(names) == 0 {
 		hint += "No tools are available."
 	} else {
@@ -77,15 +77,15 @@ func unknownTool(name string, set *tool.Set) *fault.Error {
 	return &fault.Error{Type: fault.ToolFailed, Message: "The model asked for a tool that does not exist", Hint: hint, NoEffect: true}
 }
 
-// call makes one attempt, and a second one where that is safe.
-func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener) outcome {
-	o := u.attempt(turn, ctx, t, args, progress, false)
-	if o.effect == settled || o.effect == lost && !t.repeatable() || ctx.Err() != nil {
+// callWithRetry makes one attempt, and a second one where that is safe.
+func (u *upstream) callWithRetry(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener) outcome {
+	o := u.callOnce(turn, ctx, t, args, progress, false)
+	if o.effect == settled || o.effect == lost && !t.isRepeatable() || ctx.Err() != nil {
 		return o
 	}
 	zerolog.Ctx(turn).Warn().Dict("details", zerolog.Dict().Str("tool_name", t.name).Str("server", u.Name).
 		Bool("was_sent", o.effect == lost).AnErr("reason", o.err.Err)).Msg("mcp_call_repeated")
-	again := u.attempt(turn, ctx, t, args, progress, true)
+	again := u.callOnce(turn, ctx, t, args, progress, true)
 	if again.err != nil && o.effect == lost { // what the second attempt proves says nothing of the first
 		f := *again.err
 		f.NoEffect = t.offer.spec.Annotations.ReadOnly
@@ -94,33 +94,33 @@ func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMe
 	return again
 }
 
-// attempt sends the call once. With last there will be no further attempt: a new
+// callOnce sends the call once. With last there will be no further attempt: a new
 // session that fails as well counts as a failure, and is waited for: the server worked
 // a moment ago, and some take a second for the handshake.
-func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener, last bool) outcome {
-	s, err := u.session(ctx, last)
+func (u *upstream) callOnce(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener, last bool) outcome {
+	s, err := u.awaitSession(ctx, last)
 	if fault.Shortage(err) {
-		return outcome{err: u.shortage(err)}
+		return outcome{err: u.shortageError(err)}
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return outcome{err: f}
 	}
 	if err != nil {
-		return outcome{err: u.unsent(turn, t)}
+		return outcome{err: u.unsentError(turn, t)}
 	}
 	report, err := u.Breaker.Allow(turn)
 	if err != nil {
-		return outcome{err: u.unavailable(err)}
+		return outcome{err: u.unavailableError(err)}
 	}
 	var o outcome
-	defer func() { report(o.verdict, o.cause()) }()
+	defer func() { report(o.verdict, o.breakerCause()) }()
 	if !s.acquire() {
-		o = outcome{err: u.unavailable(wire.ErrClosed), effect: notSent, verdict: breaker.Neutral}
+		o = outcome{err: u.unavailableError(wire.ErrClosed), effect: notSent, verdict: breaker.Neutral}
 		return o
 	}
-	x, err := s.call(ctx, t.offer.name, args, progress, u.Identity)
+	x, err := s.sendCall(ctx, t.offer.name, args, progress, u.Identity)
 	s.release()
-	o = u.judge(turn, ctx, t, s, x, err)
+	o = u.outcomeOf(turn, ctx, t, s, x, err)
 	if last && wire.NotSent(err) && !fault.Shortage(err) {
 		o.verdict = breaker.Failure
 	}
@@ -131,13 +131,13 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 		u.drop(s, o.err.Err)
 	}
 	if o.refresh {
-		u.hint()
+		u.requestRefresh()
 	}
 	return o
 }
 
-// cause returns what the breaker logs of a failure.
-func (o outcome) cause() error {
+// breakerCause returns what the breaker logs of a failure.
+func (o outcome) breakerCause() error {
 	if o.err == nil {
 		return nil
 	}

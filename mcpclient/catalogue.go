@@ -63,8 +63,8 @@ type wireHints struct {
 	OpenWorld   jsontext.Value `json:"openWorldHint"`
 }
 
-// hints returns the annotations of the tool. Any value but an object counts as absent.
-func (t *wireTool) hints() (h wireHints) {
+// readHints returns the annotations of the tool. Any value but an object counts as absent.
+func (t *wireTool) readHints() (h wireHints) {
 	if t.Annotations.Kind() != '{' || json.Unmarshal(t.Annotations, &h, wire.Lenient) != nil {
 		return wireHints{}
 	}
@@ -87,9 +87,9 @@ func stringOf(raw jsontext.Value) string {
 	return textOf(raw)
 }
 
-// hidden returns definitions without the secrets of the configuration: a server
+// hideSecrets returns definitions without the secrets of the configuration: a server
 // that repeats them there would show them to the model, and to all who ask for /tools.
-func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
+func (u *upstream) hideSecrets(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	without := make([]stdjson.RawMessage, len(tools))
 	for i, raw := range tools {
 		without[i] = u.hide.JSONNames(raw)
@@ -97,17 +97,17 @@ func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	return without
 }
 
-// read makes the catalogue of a list of tools, and logs what is missing in it. It
+// readCatalogue makes the catalogue of a list of tools, and logs what is missing in it. It
 // returns old if nothing changed.
-func (u *upstream) read(l *wire.List, old *catalogue) *catalogue {
-	tools := u.hidden(l.Tools)
+func (u *upstream) readCatalogue(l *wire.List, old *catalogue) *catalogue {
+	tools := u.hideSecrets(l.Tools)
 	c := newCatalogue(u.Server, tools, old, u.log)
 	u.keepList(tools, c != old)
 	if c == old {
 		return old
 	}
 	if missing := l.Missing(); missing != "" {
-		leftOut(u.log, u.Name, l.Left, missing)
+		leftOut(u.log, u.Name, l.LeftOut, missing)
 	}
 	u.checkPolicy(c)
 	u.checkCache(c)
@@ -125,7 +125,7 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 	names := map[string]bool{}
 	left := 0
 	for _, raw := range tools {
-		o, err := c.reading(s, raw, old, log)
+		o, err := c.readOffer(s, raw, old, log)
 		if errors.Is(err, tool.ErrNoRoom) {
 			left++
 		}
@@ -133,7 +133,7 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 			continue
 		}
 		if names[o.name] {
-			dropped(log, s.Name, o.name, errors.New("the server offers another tool of that name"))
+			logDropped(log, s.Name, o.name, errors.New("the server offers another tool of that name"))
 			continue
 		}
 		names[o.name] = true
@@ -156,13 +156,13 @@ func sumOf(tools []stdjson.RawMessage) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// reading returns the offer that raw defines, from old if it was read before; nil
+// readOffer returns the offer that raw defines, from old if it was read before; nil
 // if the tool is not to be offered. The error is tool.ErrNoRoom or nil.
-func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Logger) (*offer, error) {
+func (c *catalogue) readOffer(s Server, raw []byte, old *catalogue, log zerolog.Logger) (*offer, error) {
 	sum := sha256.Sum256(raw)
 	if old != nil {
 		if o, known := old.read[sum]; known && (o == nil || c.work+o.work <= tool.Room) {
-			c.keep(sum, o)
+			c.cacheOffer(sum, o)
 			return o, nil
 		}
 	}
@@ -173,24 +173,24 @@ func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Lo
 	}
 	if err != nil {
 		c.work += work
-		dropped(log, s.Name, name, err)
+		logDropped(log, s.Name, name, err)
 	}
-	c.keep(sum, o)
+	c.cacheOffer(sum, o)
 	return o, nil
 }
 
-// keep notes what a definition became, so that it is not compiled again.
-func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
+// cacheOffer notes what a definition became, so that it is not compiled again.
+func (c *catalogue) cacheOffer(sum [sha256.Size]byte, o *offer) {
 	c.read[sum] = o
 	if o != nil {
 		c.work += o.work
 	}
 }
 
-// dropped logs a tool that is not offered, and why. Name and reason are the server's.
-func dropped(log zerolog.Logger, server, name string, err error) {
+// logDropped logs a tool that is not offered, and why. Name and reason are the server's.
+func logDropped(log zerolog.Logger, server, name string, err error) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).
-		Str("tool_name", clipped(tool.Clean(name), 128)).Str("reason", clipped(tool.Clean(err.Error()), 512))).
+		Str("tool_name", clipText(tool.Clean(name), 128)).Str("reason", clipText(tool.Clean(err.Error()), 512))).
 		Msg("mcp_tool_dropped")
 }
 
@@ -212,7 +212,7 @@ func readTool(s Server, raw []byte, room int, log zerolog.Logger) (o *offer, nam
 	switch {
 	case t.Name == "":
 		return nil, "", 0, errors.New("the tool has no name")
-	case !s.wants(t.Name):
+	case !s.wantsTool(t.Name):
 		return nil, t.Name, 0, nil
 	case t.isTask():
 		return nil, t.Name, 0, errors.New("the tool runs only as a task")
@@ -228,7 +228,7 @@ func readTool(s Server, raw []byte, room int, log zerolog.Logger) (o *offer, nam
 		t.Annotations = nil
 	}
 	t.InputSchema = used
-	spec := t.spec(s.Name)
+	spec := t.toSpec(s.Name)
 	s.Policy.Override(t.Name, &spec.Annotations)
 	spec.Confirm = s.Policy.Confirm[t.Name]
 	o = &offer{name: t.Name, spec: spec, schema: schema, work: work}
@@ -246,14 +246,14 @@ func (o *offer) compileOutput(raw jsontext.Value, room int, log zerolog.Logger) 
 	o.work += work
 	if err != nil {
 		log.Warn().Dict("details", zerolog.Dict().Str("server", o.spec.Server).Str("tool_name", o.spec.Name).
-			Str("reason", clipped(tool.Clean(err.Error()), 512))).Msg("mcp_output_schema_ignored")
+			Str("reason", clipText(tool.Clean(err.Error()), 512))).Msg("mcp_output_schema_ignored")
 		return
 	}
 	o.output, o.spec.OutputSchema = schema, used
 }
 
-// wants says whether the configuration lets a tool be offered.
-func (s Server) wants(name string) bool {
+// wantsTool says whether the configuration lets a tool be offered.
+func (s Server) wantsTool(name string) bool {
 	return !slices.Contains(s.Deny, name) && (len(s.Allow) == 0 || slices.Contains(s.Allow, name))
 }
 
@@ -267,10 +267,10 @@ func headersFault(raw []byte) error {
 	return mcp.ValidateParamHeaderAnnotations(&t)
 }
 
-// spec returns the tool as the model sees it, except that its name may have to change next to
+// toSpec returns the tool as the model sees it, except that its name may have to change next to
 // other servers' tools.
-func (t *wireTool) spec(server string) tool.Spec {
-	hints := t.hints()
+func (t *wireTool) toSpec(server string) tool.Spec {
+	hints := t.readHints()
 	title := stringOf(hints.Title)
 	if title == "" {
 		title = stringOf(t.Title)
@@ -282,7 +282,7 @@ func (t *wireTool) spec(server string) tool.Spec {
 		Description: description,
 		InputSchema: t.InputSchema,
 		Annotations: tool.Annotations{
-			Title:       clipped(tool.Clean(title), 256),
+			Title:       clipText(tool.Clean(title), 256),
 			ReadOnly:    hintOr(hints.ReadOnly, false),
 			Destructive: hintOr(hints.Destructive, true),
 			Idempotent:  hintOr(hints.Idempotent, false),

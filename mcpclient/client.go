@@ -62,7 +62,7 @@ type Client struct {
 // New returns a Client that is connected to nothing yet. The error lists every
 // fault of cfg.
 func New(cfg Config) (*Client, error) {
-	if err := cfg.validate(); err != nil {
+	if err := cfg.checkConfig(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
@@ -90,7 +90,7 @@ func (c *Client) Start(ctx context.Context) {
 				// Goroutine (recall): reads the list of a server's tools that the store has.
 				// Ends: it is read, or the time for it is over.
 				// Waits: the group.
-				c.group.Run(u.recall)
+				c.group.Run(u.offerLastTools)
 			}
 			// Goroutine (supervise, one for each server): connects, with backoff, and watches the
 			// session that exists.
@@ -105,17 +105,17 @@ func (c *Client) Start(ctx context.Context) {
 // A server that is not connected is tried at once, unless its breaker is open, and
 // waited for no longer than Config.ConnectWait.
 func (c *Client) Tools(ctx context.Context) *tool.Set {
-	c.reconnect(ctx, func(string) bool { return true })
+	c.reconnectServers(ctx, func(string) bool { return true })
 	return c.currentView().set
 }
 
-// reconnect tries those of the wanted servers that are not connected, all at the same
+// reconnectServers tries those of the wanted servers that are not connected, all at the same
 // time.
-func (c *Client) reconnect(ctx context.Context, wanted func(server string) bool) {
+func (c *Client) reconnectServers(ctx context.Context, wanted func(server string) bool) {
 	var attempts []*connecting
 	for _, u := range c.upstreams {
 		if u.current.Load() == nil && wanted(u.Name) {
-			attempts = append(attempts, u.connect(ctx, true))
+			attempts = append(attempts, u.joinAttempt(ctx, true))
 		}
 	}
 	if len(attempts) == 0 {
@@ -149,15 +149,15 @@ func (c *Client) Checkers() []health.Checker {
 
 // Connected says whether the sessions with all servers are up.
 func (c *Client) Connected() bool {
-	return !slices.ContainsFunc(c.upstreams, func(u *upstream) bool { return !u.status().Connected })
+	return !slices.ContainsFunc(c.upstreams, func(u *upstream) bool { return !u.sessionStatus().Connected })
 }
 
 // Check implements health.Checker.
-func (u *upstream) Check() health.Status { return u.status() }
+func (u *upstream) Check() health.Status { return u.sessionStatus() }
 
-// status returns what /readyz shows of the server. Tools are counted in the last catalogue,
+// sessionStatus returns what /readyz shows of the server. Tools are counted in the last catalogue,
 // also while there is no session.
-func (u *upstream) status() health.Session {
+func (u *upstream) sessionStatus() health.Session {
 	s := health.Session{Server: u.Name, Connected: u.current.Load() != nil}
 	if known := u.catalogue.Load(); known != nil {
 		s.Tools = len(known.offers)

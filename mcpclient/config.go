@@ -67,8 +67,8 @@ type Config struct {
 type Lists interface {
 	// Load returns a server's list; nil: there is none.
 	Load(ctx context.Context, server string) []byte
-	// Keep replaces a server's list.
-	Keep(ctx context.Context, server string, list []byte)
+	// Replace replaces a server's list.
+	Replace(ctx context.Context, server string, list []byte)
 }
 
 // DefaultTimeout bounds one tool call unless Config says otherwise.

@@ -25,25 +25,25 @@ type connecting struct {
 	turn context.Context
 }
 
-// connected returns the attempt of an upstream that has a session, or err.
-func connected(s *session, err *fault.Error) *connecting {
+// finishedAttempt returns the attempt of an upstream that has a session, or err.
+func finishedAttempt(s *session, err *fault.Error) *connecting {
 	f := &connecting{done: make(chan struct{}), session: s, err: err}
 	close(f.done)
 	return f
 }
 
-// connect joins the attempt under way, or begins one if the breaker lets it. asked
+// joinAttempt joins the attempt under way, or begins one if the breaker lets it. asked
 // says that a turn wants it, whose context is ctx then.
-func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
+func (u *upstream) joinAttempt(ctx context.Context, asked bool) *connecting {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if s := u.current.Load(); s != nil {
-		return connected(s, nil)
+		return finishedAttempt(s, nil)
 	}
 	if u.connecting == nil {
 		report, err := u.Breaker.Allow(ctx)
 		if err != nil {
-			return connected(nil, u.unavailable(err))
+			return finishedAttempt(nil, u.unavailableError(err))
 		}
 		f := &connecting{done: make(chan struct{}), background: !asked}
 		// Goroutine (dial, at most one for each server): opens a session, for a turn or for
@@ -52,7 +52,7 @@ func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
 		// Waits: the group.
 		if !u.group.Run(func() { u.dial(f, report) }) {
 			report(breaker.Neutral, nil)
-			return connected(nil, u.unavailable(wire.ErrClosed))
+			return finishedAttempt(nil, u.unavailableError(wire.ErrClosed))
 		}
 		u.connecting = f
 	}
@@ -66,10 +66,10 @@ func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
 func (u *upstream) dial(f *connecting, report func(breaker.Verdict, error)) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(u.life, u.connectTimeout())
-	s, err := u.open(ctx)
+	s, err := u.openSession(ctx)
 	cancel()
 	refused := isRefusal(err)
-	err = u.scrub(err)
+	err = u.scrubError(err)
 	u.mu.Lock()
 	short := fault.Shortage(err) // says nothing about the server
 	u.reportAttempt(f, report, u.connectVerdict(f, err, refused), err)
@@ -86,7 +86,7 @@ func (u *upstream) dial(f *connecting, report func(breaker.Verdict, error)) {
 	u.connecting = nil
 	u.mu.Unlock()
 	close(f.done)
-	u.announce(s, err, time.Since(began))
+	u.announceAttempt(s, err, time.Since(began))
 }
 
 // reportAttempt reports the verdict on an attempt. A failure is the turn's that wants the attempt, also
@@ -131,15 +131,15 @@ func (u *upstream) connectVerdict(f *connecting, err error, refused bool) breake
 	return breaker.Neutral
 }
 
-// announce follows up an attempt.
-func (u *upstream) announce(s *session, err error, elapsed time.Duration) {
+// announceAttempt follows up an attempt.
+func (u *upstream) announceAttempt(s *session, err error, elapsed time.Duration) {
 	if err != nil {
-		u.event(u.log.Warn(), "mcp_connect_failed", func(d *zerolog.Event) {
+		u.logEvent(u.log.Warn(), "mcp_connect_failed", func(d *zerolog.Event) {
 			d.AnErr("reason", err).Int64("duration_ms", elapsed.Milliseconds())
 		})
 		return
 	}
-	u.event(u.log.Info(), "mcp_connected", func(d *zerolog.Event) {
+	u.logEvent(u.log.Info(), "mcp_connected", func(d *zerolog.Event) {
 		d.Str("transport", string(u.Transport)).Str("protocol", s.protocol).
 			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", elapsed.Milliseconds())
 	})
@@ -149,7 +149,7 @@ func (u *upstream) announce(s *session, err error, elapsed time.Duration) {
 	// Waits: the group.
 	if !u.group.Run(func() { u.awaitClose(s) }) {
 		u.drop(s, wire.ErrClosed)
-		s.shut()
+		s.closeSession()
 	}
-	notify(u.connected)
+	signalOnce(u.connected)
 }

@@ -10,9 +10,9 @@ import (
 	"sluice/mcpclient/internal/wire"
 )
 
-// identify adds for whom the call is made, so that the server knows. What is not known is left
+// addIdentity adds for whom the call is made, so that the server knows. What is not known is left
 // out. The arguments are the model's, so the server can distinguish its word from ours.
-func identify(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange) {
+func addIdentity(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange) {
 	who := chat.TurnOf(ctx).Caller
 	for _, part := range []struct{ meta, header, value string }{
 		{"sluice/tenant", "X-Sluice-Tenant", who.Tenant},

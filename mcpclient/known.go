@@ -16,20 +16,20 @@ func (c *Client) KnownTool(name string) *tool.Info {
 	if t == nil {
 		return nil
 	}
-	return t.known()
+	return t.toolInfo()
 }
 
 // KnownTool returns a selected tool, as Client.Known does.
 func (s *Selection) KnownTool(name string) *tool.Info {
 	t := s.client.currentView().tools[name]
-	if t == nil || !s.has(t) {
+	if t == nil || !s.hasTool(t) {
 		return nil
 	}
-	return t.known()
+	return t.toolInfo()
 }
 
-// known is what is known of the tool without asking its server.
-func (t *boundTool) known() *tool.Info {
+// toolInfo is what is known of the tool without asking its server.
+func (t *boundTool) toolInfo() *tool.Info {
 	return &tool.Info{Server: t.up.Name, Name: t.offer.name, Policy: &t.up.Policy, Annotations: t.offer.spec.Annotations}
 }
 
@@ -44,7 +44,7 @@ func (u *upstream) checkCache(c *catalogue) {
 		if _, known := u.warned.LoadOrStore("refused "+name, true); known {
 			continue
 		}
-		u.event(u.log.Warn(), "tool_cache_refused", func(d *zerolog.Event) {
+		u.logEvent(u.log.Warn(), "tool_cache_refused", func(d *zerolog.Event) {
 			d.Str("tool_name", chat.Clip(tool.Clean(name), 128))
 		})
 	}

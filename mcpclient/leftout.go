@@ -92,4 +92,4 @@ func typeOf(data string) string {
 }
 
 // notShown stands for data that is not shown: [image/png, 120 KB, left out].
-func notShown(mime, data string) string { return "[" + mime + ", " + size(data) + ", left out]" }
+func notShown(mime, data string) string { return "[" + mime + ", " + dataSize(data) + ", left out]" }

@@ -36,7 +36,7 @@ func TestDataIsLeftOut(t *testing.T) {
 		`{"content":[{"type":"text","text":"` + long + `"}]}`:                                                                            long,
 	} {
 		r := readResult([]byte(content))
-		if got := r.render(); got != want {
+		if got := r.renderText(); got != want {
 			t.Errorf("%.120s… is shown as %.300q; want %.300q", content, got, want)
 		}
 	}

@@ -78,7 +78,7 @@ func TestLongListsAreCut(t *testing.T) {
 				t.Fatalf("tools (-want +got):\n%.500s", diff)
 			}
 			mustCall(t, c, offered[len(offered)-1], "ok")
-			c.upstreams[0].hint() // the same list again logs nothing new
+			c.upstreams[0].requestRefresh() // the same list again logs nothing new
 			testnet.Eventually(t, "the list is read again", func() bool { return f.counts("tools/list") >= 2*len(tt.pages) || f.counts("tools/list") > 7 })
 			if n := strings.Count(log.String(), "mcp_tool_dropped"); tt.logged == "" && n != 0 || tt.logged != "" && (n != 1 || !strings.Contains(log.String(), tt.logged)) {
 				t.Errorf("the log is not as it should be: %s", log.String())

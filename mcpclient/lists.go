@@ -19,8 +19,8 @@ const (
 // only tools with a fallback are offered.
 func (u *upstream) usesLists() bool { return u.lists != nil && len(u.Policy.Fallback) > 0 }
 
-// recall offers the tools that the server had last, until it gives its own list.
-func (u *upstream) recall() {
+// offerLastTools offers the tools that the server had last, until it gives its own list.
+func (u *upstream) offerLastTools() {
 	ctx, cancel := context.WithTimeout(u.life, listsTimeout)
 	defer cancel()
 	var list wire.List
@@ -53,6 +53,6 @@ func (u *upstream) keepList(tools []stdjson.RawMessage, changed bool) {
 	u.group.Run(func() {
 		ctx, cancel := context.WithTimeout(u.life, listsTimeout)
 		defer cancel()
-		u.lists.Keep(ctx, u.Name, text)
+		u.lists.Replace(ctx, u.Name, text)
 	})
 }

@@ -16,12 +16,12 @@ const maxName = 64
 // provider that takes less renames what it must on its wire.
 func safeName(name string) string {
 	s := strings.Map(func(r rune) rune {
-		if r < 0x80 && (letter(byte(r)) || strings.ContainsRune("0123456789.:-", r)) {
+		if r < 0x80 && (isLetter(byte(r)) || strings.ContainsRune("0123456789.:-", r)) {
 			return r
 		}
 		return '_'
 	}, name)
-	if s == "" || !letter(s[0]) {
+	if s == "" || !isLetter(s[0]) {
 		s = "_" + s
 	}
 	if len(s) <= maxName {
@@ -32,8 +32,8 @@ func safeName(name string) string {
 	return s[:maxName-len(tail)] + tail
 }
 
-// letter reports whether c can begin a name.
-func letter(c byte) bool {
+// isLetter reports whether c can begin a name.
+func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
@@ -68,7 +68,7 @@ func assignNames(offers []named) []string {
 			if shared {
 				name = safeName(n.server + "_" + n.offer.name)
 			}
-			names[i] = free(name, used)
+			names[i] = uniqueName(name, used)
 			used[names[i]] = true
 		}
 	}
@@ -77,8 +77,8 @@ func assignNames(offers []named) []string {
 	return names
 }
 
-// free returns name, or name with the first number that is not taken.
-func free(name string, used map[string]bool) string {
+// uniqueName returns name, or name with the first number that is not taken.
+func uniqueName(name string, used map[string]bool) string {
 	candidate := name
 	for n := 2; used[candidate]; n++ {
 		tail := "_" + strconv.Itoa(n)

@@ -14,9 +14,9 @@ import (
 	"sluice/mcpclient/internal/wire"
 )
 
-// open makes a session: transport, handshake, list of tools. ctx bounds the
+// openSession makes a session: transport, handshake, list of tools. ctx bounds the
 // attempt; the session lives until it is shut.
-func (u *upstream) open(ctx context.Context) (opened *session, err error) {
+func (u *upstream) openSession(ctx context.Context) (opened *session, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			opened, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -24,38 +24,38 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 	}()
 	life, stop := context.WithCancel(context.Background())
 	s := newSession(stop, &u.listeners)
-	conn, err := u.transport(s)
+	conn, err := u.newTransport(s)
 	if err != nil {
 		stop()
 		return nil, err
 	}
 	s.client = client.NewClient(conn, u.clientOptions()...)
-	s.client.OnNotification(u.notified)
+	s.client.OnNotification(u.onNotification)
 	tools, err := u.handshake(ctx, life, s)
 	if err != nil {
 		// Goroutine (shut, one for each attempt that failed): ends what the attempt had begun; a
 		// child may need its time.
 		// Ends: the transport is closed.
 		// Waits: the group.
-		if !u.group.Run(s.shut) { // a child may take its time
-			s.shut()
+		if !u.group.Run(s.closeSession) { // a child may take its time
+			s.closeSession()
 		}
 		return nil, err
 	}
-	s.offers = u.read(tools, u.catalogue.Load())
-	u.listen(life, s)
+	s.offers = u.readCatalogue(tools, u.catalogue.Load())
+	u.listenForChanges(life, s)
 	return s, nil
 }
 
 // handshake starts the session and reads its list of tools.
 func (u *upstream) handshake(ctx, life context.Context, s *session) (*wire.List, error) {
-	if err := u.begin(ctx, life, s); err != nil {
+	if err := u.startTransport(ctx, life, s); err != nil {
 		return nil, err
 	}
 	if err := s.initialize(ctx, u.version); err != nil {
 		return nil, markRefusal(err)
 	}
-	list, err := s.list(ctx)
+	list, err := s.listTools(ctx)
 	return list, markRefusal(err)
 }
 
@@ -73,9 +73,9 @@ func markRefusal(err error) error {
 	return err
 }
 
-// begin starts the transport. Its life is not the attempt's, so a start that
+// startTransport starts the transport. Its life is not the attempt's, so a start that
 // hangs is ended from outside.
-func (u *upstream) begin(ctx, life context.Context, s *session) error {
+func (u *upstream) startTransport(ctx, life context.Context, s *session) error {
 	unhang := context.AfterFunc(ctx, s.stop)
 	err := s.client.Start(life)
 	if !unhang() && err == nil {
@@ -94,9 +94,9 @@ func (u *upstream) clientOptions() []client.ClientOption {
 	return []client.ClientOption{client.WithProtocolVersion(u.ProtocolVersion), client.WithDiscoverTimeout(u.connectTimeout())}
 }
 
-// transport makes what carries the messages of s.
-func (u *upstream) transport(s *session) (transport.Interface, error) {
-	served := wire.Session{Group: u.group, Closed: s.closed, Lost: s.lost, Gone: s.gone}
+// newTransport makes what carries the messages of s.
+func (u *upstream) newTransport(s *session) (transport.Interface, error) {
+	served := wire.Session{Group: u.group, Closed: s.closed, Lost: s.markLost, Dead: s.dead}
 	switch u.Transport {
 	case Stdio:
 		return wire.Child(served, wire.Command{
@@ -111,9 +111,9 @@ func (u *upstream) transport(s *session) (transport.Interface, error) {
 	return wire.HTTP(served, u.URL, u.http)
 }
 
-// listen asks a server of 2026-07-28 or later for notifications; older ones send
+// listenForChanges asks a server of 2026-07-28 or later for notifications; older ones send
 // them unasked. It is a hint only: when the stream ends, Refresh remains.
-func (u *upstream) listen(life context.Context, s *session) {
+func (u *upstream) listenForChanges(life context.Context, s *session) {
 	tools := s.client.GetServerCapabilities().Tools
 	if !mcp.IsModernProtocol(s.protocol) || tools == nil || !tools.ListChanged {
 		return
@@ -127,16 +127,16 @@ func (u *upstream) listen(life context.Context, s *session) {
 	})
 }
 
-// notified takes a server's notifications. It must not block: the transport waits
+// onNotification takes a server's notifications. It must not block: the transport waits
 // for it.
-func (u *upstream) notified(n mcp.JSONRPCNotification) {
+func (u *upstream) onNotification(n mcp.JSONRPCNotification) {
 	switch n.Method {
 	case mcp.MethodNotificationToolsListChanged:
-		u.hint()
+		u.requestRefresh()
 	case mcp.MethodNotificationSubscriptionsAcknowledged:
-		u.hint() // what changed since the list was read, and before we listened
+		u.requestRefresh() // what changed since the list was read, and before we listened
 	}
-	u.listeners.notified(n)
+	u.listeners.onNotification(n)
 }
 
 // httpClient returns the client for one server's requests.
@@ -147,9 +147,9 @@ func (c Config) httpClient(s Server, next http.RoundTripper) *http.Client {
 	}.HTTP()
 }
 
-// event logs something that no request caused, with the server's name. with, unless it is
+// logEvent logs something that no request caused, with the server's name. with, unless it is
 // nil, adds details.
-func (u *upstream) event(e *zerolog.Event, name string, with func(*zerolog.Event)) {
+func (u *upstream) logEvent(e *zerolog.Event, name string, with func(*zerolog.Event)) {
 	d := zerolog.Dict().Str("server", u.Name)
 	if with != nil {
 		with(d)

@@ -48,10 +48,10 @@ type outcome struct {
 // maxUpstreamText is how much of a JSON-RPC error's text the model is given.
 const maxUpstreamText = 2 << 10
 
-// judge makes an outcome of what a session's call returned. ctx is the call's own
+// outcomeOf makes an outcome of what a session's call returned. ctx is the call's own
 // context, turn the one that the caller gave.
-func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x *wire.Exchange, err error) outcome {
-	err = u.scrub(err)
+func (u *upstream) outcomeOf(turn, ctx context.Context, t *boundTool, s *session, x *wire.Exchange, err error) outcome {
+	err = u.scrubError(err)
 	switch {
 	case x.RPC != nil:
 		return u.judgeRPC(t, x.RPC)
@@ -79,7 +79,7 @@ func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
 		const form = " answered in a form that cannot be read"
 		return outcome{err: u.toolFailed("The tool "+t.name+form, errUnreadable, t.name+form+". It may have taken effect."), verdict: breaker.Success}
 	}
-	text := u.hide.Text(r.render())
+	text := u.hide.Text(r.renderText())
 	if r.isError {
 		text = hidePaths(text)
 	}
@@ -92,7 +92,7 @@ var errUnreadable = errors.New("the result is unreadable")
 // judgeRPC judges a JSON-RPC error: the server is alive. The model gets what it
 // said; servers disagree on whether bad arguments are such an error or a result.
 func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
-	said := clipped(hidePaths(u.hide.Text(tool.Clean(e.Message))), maxUpstreamText)
+	said := clipText(hidePaths(u.hide.Text(tool.Clean(e.Message))), maxUpstreamText)
 	o := outcome{
 		err: u.toolFailed("The tool "+t.name+" could not be run", fmt.Errorf("JSON-RPC error %d", e.Code),
 			t.name+" failed: "+cmp.Or(said, "the server does not say why")),
@@ -111,19 +111,19 @@ const silentLimit = 3
 
 // judgeTimeout judges a call whose context has ended.
 func (u *upstream) judgeTimeout(turn, ctx context.Context, t *boundTool, s *session, x *wire.Exchange) outcome {
-	o := outcome{err: u.ended(turn, t), verdict: breaker.Neutral}
+	o := outcome{err: u.endedError(turn, t), verdict: breaker.Neutral}
 	if turn.Err() == nil {
 		o.verdict = breaker.Failure
 		o.drop = s.silent.Add(1) >= silentLimit
 	}
 	o.err.NoEffect = x.Withdraw()
-	o.err.Unknown = !o.err.NoEffect && !t.repeatable()
+	o.err.Unknown = !o.err.NoEffect && !t.isRepeatable()
 	return o
 }
 
-// ended returns the error of a call whose context has ended: the turn's, if that
+// endedError returns the error of a call whose context has ended: the turn's, if that
 // has, or else the tool's own.
-func (u *upstream) ended(turn context.Context, t *boundTool) *fault.Error {
+func (u *upstream) endedError(turn context.Context, t *boundTool) *fault.Error {
 	if turn.Err() == nil {
 		return &fault.Error{Type: fault.Timeout, Message: "The tool " + t.name + " took too long to answer",
 			Service: u.service, Err: errToolTimeout}
@@ -137,9 +137,9 @@ func (u *upstream) ended(turn context.Context, t *boundTool) *fault.Error {
 	return f
 }
 
-// unsent is ended for a call that was not sent.
-func (u *upstream) unsent(turn context.Context, t *boundTool) *fault.Error {
-	f := u.ended(turn, t)
+// unsentError is ended for a call that was not sent.
+func (u *upstream) unsentError(turn context.Context, t *boundTool) *fault.Error {
+	f := u.endedError(turn, t)
 	f.NoEffect = true
 	return f
 }
@@ -151,31 +151,31 @@ func (u *upstream) judgeFailure(t *boundTool, err error) outcome {
 	}
 	if wire.NotSent(err) {
 		// Whether the server is down, the attempt to reach it again will show.
-		return outcome{err: u.unavailable(err), effect: notSent, verdict: breaker.Neutral, drop: true}
+		return outcome{err: u.unavailableError(err), effect: notSent, verdict: breaker.Neutral, drop: true}
 	}
 	if errors.Is(err, wire.ErrExpired) {
-		return outcome{err: u.unavailable(err), effect: notSent, verdict: breaker.Neutral, drop: true}
+		return outcome{err: u.unavailableError(err), effect: notSent, verdict: breaker.Neutral, drop: true}
 	}
 	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
 		return u.judgeStatus(t, status)
 	}
 	f := u.toolFailed("The answer of the tool "+t.name+" was lost", err, "")
-	f.Unknown = !t.repeatable()
+	f.Unknown = !t.isRepeatable()
 	return outcome{err: f, effect: lost, verdict: breaker.Failure, drop: true}
 }
 
 // judgeShortage judges a call that a shortage of our own prevented or cut. It says
 // nothing about the server, and a second attempt at once would meet the same.
 func (u *upstream) judgeShortage(t *boundTool, err error) outcome {
-	f := u.shortage(err)
+	f := u.shortageError(err)
 	_, f.NoEffect = errors.AsType[*wire.NotSentError](err)
-	f.Unknown = !f.NoEffect && !t.repeatable()
+	f.Unknown = !f.NoEffect && !t.isRepeatable()
 	return outcome{err: f, verdict: breaker.Neutral, drop: wire.BrokeOff(err)}
 }
 
-// shortage returns the error of a call that was not sent because of a shortage of
+// shortageError returns the error of a call that was not sent because of a shortage of
 // our own.
-func (u *upstream) shortage(err error) *fault.Error {
+func (u *upstream) shortageError(err error) *fault.Error {
 	f := fault.NewOverloaded(u.service, err)
 	f.NoEffect = true
 	return f
@@ -201,19 +201,19 @@ func (u *upstream) judgeStatus(t *boundTool, e *wire.HTTPStatusError) outcome {
 	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden:
 		return u.judgeForbidden(t, e)
 	case e.Code == http.StatusTooManyRequests:
-		return outcome{err: u.unavailable(e), verdict: breaker.Failure}
+		return outcome{err: u.unavailableError(e), verdict: breaker.Failure}
 	case e.Code < 400, e.Code == http.StatusNotFound:
-		return outcome{err: u.unavailable(e), verdict: breaker.Neutral, drop: e.Code == http.StatusNotFound}
+		return outcome{err: u.unavailableError(e), verdict: breaker.Neutral, drop: e.Code == http.StatusNotFound}
 	case e.Code < 500:
 		return outcome{err: u.toolFailed("The tool "+t.name+" could not be run", e,
 			fmt.Sprintf("%s was not run: its server refuses the request with HTTP status %d", t.name, e.Code)), verdict: breaker.Neutral}
 	}
 	f := u.toolFailed("The answer of the tool "+t.name+" was lost", e, "")
 	if e.Code == http.StatusBadGateway || e.Code == http.StatusServiceUnavailable || e.Code == http.StatusGatewayTimeout {
-		f = u.unavailable(e)
+		f = u.unavailableError(e)
 		f.NoEffect = t.offer.spec.Annotations.ReadOnly // a proxy says so, whatever the server behind it did
 	}
-	f.Unknown = !t.repeatable()
+	f.Unknown = !t.isRepeatable()
 	return outcome{err: f, effect: lost, verdict: breaker.Failure}
 }
 

@@ -187,8 +187,8 @@ func TestTurnThatJoinsAnAttemptAddsOneFailure(t *testing.T) {
 		for i := range 2 {
 			ctx := chat.WithTurn(t.Context(), chat.Turn{RequestID: "req_1", Began: time.Unix(int64(i+1), 0)})
 			for range 4 {
-				begun := u.connect(u.life, false)
-				joined := u.connect(ctx, true)
+				begun := u.joinAttempt(u.life, false)
+				joined := u.joinAttempt(ctx, true)
 				<-begun.done
 				<-joined.done
 			}
@@ -218,7 +218,7 @@ func TestRefusedRefreshKeepsTheSession(t *testing.T) {
 		}
 		f.mu.Unlock()
 		u := c.upstreams[0]
-		u.refresh(t.Context(), u.current.Load())
+		u.refreshTools(t.Context(), u.current.Load())
 		mustCall(t, c, "read", "ok")
 		if n := f.counts("initialize"); n != 1 || refused.Load() == 0 {
 			t.Errorf("%d: %d sessions, want 1", code, n)
@@ -323,7 +323,7 @@ func TestManyTextsAlongsideStructuredContent(t *testing.T) {
 	t.Parallel()
 	r := readResult([]byte(`{"content":[` + strings.Repeat(`{"type":"text","text":"{}"},`, 7_000) + `{}],"structuredContent":{"a":[` + strings.Repeat("1,", 100_000) + `1]}}`))
 	began := time.Now()
-	_ = r.render()
+	_ = r.renderText()
 	if elapsed := time.Since(began); elapsed > 5*time.Second {
 		t.Errorf("it took %v", elapsed)
 	}
@@ -354,7 +354,7 @@ func TestStructuredContentAlongsideTexts(t *testing.T) {
 		}
 		for _, isError := range []string{"false", "true"} {
 			r := readResult([]byte(`{"content":[` + strings.Join(contents, ",") + `],"structuredContent":` + tt.structured + `,"isError":` + isError + `}`))
-			if got := r.render(); got != tt.want {
+			if got := r.renderText(); got != tt.want {
 				t.Errorf("%s beside %s: got %q, want %q", tt.structured, tt.texts, got, tt.want)
 			}
 		}

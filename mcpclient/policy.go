@@ -27,8 +27,8 @@ func (u *upstream) warnOf(key, name string) {
 	if _, known := u.warned.LoadOrStore(key+" "+name, true); known {
 		return
 	}
-	u.event(u.log.Warn(), "mcp_policy_without_tool", func(d *zerolog.Event) {
-		d.Str("key", key).Str("tool_name", clipped(tool.Clean(name), 128))
+	u.logEvent(u.log.Warn(), "mcp_policy_without_tool", func(d *zerolog.Event) {
+		d.Str("key", key).Str("tool_name", clipText(tool.Clean(name), 128))
 	})
 }
 
@@ -38,12 +38,12 @@ func (c *catalogue) offersTool(name string) bool {
 	return slices.ContainsFunc(c.offers, func(o *offer) bool { return o.name == name })
 }
 
-// fallbacks gives each tool of v its fallbacks, and warns of those that no server
+// bindFallbacks gives each tool of v its fallbacks, and warns of those that no server
 // offers. It says nothing of a server whose tools are not known yet.
-func (c *Client) fallbacks(v *view, bound []*boundTool) {
+func (c *Client) bindFallbacks(v *view, bound []*boundTool) {
 	for _, t := range bound {
 		for _, target := range t.up.Policy.Fallback[t.offer.name] {
-			if target == "" || !t.standIn && c.unlisted(v, target) {
+			if target == "" || !t.standIn && c.isUnlisted(v, target) {
 				continue
 			}
 			if found := c.fallbackOf(t, target, bound); found != nil {
@@ -59,12 +59,12 @@ func (c *Client) fallbacks(v *view, bound []*boundTool) {
 // the configuration maps to fallbacks, as the first fallback that there is.
 func (c *Client) standIns(v *view, bound []*boundTool) (all []*boundTool) {
 	for i, u := range c.upstreams {
-		if v.made[i].offers != nil {
+		if v.conditions[i].offers != nil {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(u.Policy.Fallback)) {
 			t := &boundTool{offer: &offer{name: name}, up: u, standIn: true}
-			if u.wants(name) && c.become(t, bound) {
+			if u.wantsTool(name) && c.copyFallback(t, bound) {
 				all = append(all, t)
 			}
 		}
@@ -72,8 +72,8 @@ func (c *Client) standIns(v *view, bound []*boundTool) (all []*boundTool) {
 	return all
 }
 
-// become gives a stand-in the schema of its first fallback, and says whether there is one.
-func (c *Client) become(t *boundTool, bound []*boundTool) bool {
+// copyFallback gives a stand-in the schema of its first fallback, and says whether there is one.
+func (c *Client) copyFallback(t *boundTool, bound []*boundTool) bool {
 	for _, target := range t.up.Policy.Fallback[t.offer.name] {
 		if found := c.fallbackOf(t, target, bound); found != nil {
 			spec := found.offer.spec
@@ -96,11 +96,11 @@ func (c *Client) splitTarget(target string) (server, name string) {
 	return "", target
 }
 
-// unlisted says whether the tools of a server that could have target are not known.
-func (c *Client) unlisted(v *view, target string) bool {
+// isUnlisted says whether the tools of a server that could have target are not known.
+func (c *Client) isUnlisted(v *view, target string) bool {
 	server, _ := c.splitTarget(target)
 	for i, u := range c.upstreams {
-		if v.made[i].offers == nil && (server == "" || u.Name == server) {
+		if v.conditions[i].offers == nil && (server == "" || u.Name == server) {
 			return true
 		}
 	}

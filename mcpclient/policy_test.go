@@ -180,7 +180,7 @@ func (l *listsOf) Load(_ context.Context, server string) []byte {
 	return text
 }
 
-func (l *listsOf) Keep(_ context.Context, server string, list []byte) { l.Store(server, list) }
+func (l *listsOf) Replace(_ context.Context, server string, list []byte) { l.Store(server, list) }
 
 // A list that was kept is the server's until it gives its own: its schemas are the real ones,
 // and tools without a fallback are not offered. Of a server without fallbacks nothing is kept.
@@ -202,7 +202,7 @@ func TestListOfAServerThatIsNotThereYet(t *testing.T) {
 		t.Fatal("not the list of the server with fallbacks alone is kept")
 	}
 	after := unstarted(t, servers(goneURL()))
-	after.upstreams[0].recall()
+	after.upstreams[0].offerLastTools()
 	set := after.Tools(t.Context())
 	if diff := cmp.Diff([]string{"read", "a"}, names(set)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)

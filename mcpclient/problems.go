@@ -19,10 +19,10 @@ func (c *Client) Problems(ctx context.Context, name string, args jsontext.Value)
 	if t == nil {
 		return nil
 	}
-	return problems(ctx, t.offer.schema, args)
+	return problemsOf(ctx, t.offer.schema, args)
 }
 
-func problems(ctx context.Context, s *tool.Schema, raw jsontext.Value) []tool.Problem {
+func problemsOf(ctx context.Context, s *tool.Schema, raw jsontext.Value) []tool.Problem {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return []tool.Problem{{Rule: "is no JSON object"}}
@@ -34,8 +34,8 @@ func problems(ctx context.Context, s *tool.Schema, raw jsontext.Value) []tool.Pr
 	return list
 }
 
-// listed is one line of them.
-func listed(list []tool.Problem) string {
+// joinProblems is one line of them.
+func joinProblems(list []tool.Problem) string {
 	var lines []string
 	for _, p := range list {
 		lines = append(lines, strings.TrimPrefix(p.Pointer+": "+p.Rule, ": "))
@@ -52,12 +52,12 @@ func (u *upstream) checkResult(ctx context.Context, t *boundTool, o *outcome) st
 	}
 	list := []tool.Problem{{Rule: "structuredContent is missing"}}
 	if len(o.structured) > 0 {
-		list = problems(ctx, t.offer.output, o.structured)
+		list = problemsOf(ctx, t.offer.output, o.structured)
 	}
 	if len(list) == 0 {
 		return ""
 	}
-	text := u.hide.Text(listed(list))
+	text := u.hide.Text(joinProblems(list))
 	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Str("tool_name", t.name).Str("server", u.Name).
 		Str("reason", text)).Msg("mcp_result_against_schema")
 	return "The result breaks the tool's output schema: " + text

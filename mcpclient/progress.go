@@ -31,9 +31,9 @@ type listener struct {
 	ended bool
 }
 
-// listener returns the listener of a call with ctx, or nil if no one asked for
+// newListener returns the listener of a call with ctx, or nil if no one asked for
 // progress.
-func (u *upstream) listener(ctx context.Context) *listener {
+func (u *upstream) newListener(ctx context.Context) *listener {
 	report := tool.ReportOf(ctx)
 	if report == nil {
 		return nil
@@ -41,9 +41,9 @@ func (u *upstream) listener(ctx context.Context) *listener {
 	return &listener{report: report, hide: u.hide, last: math.Inf(-1)}
 }
 
-// observe takes a report. Late ones and those that do not grow are dropped; the same
+// reportProgress takes a report. Late ones and those that do not grow are dropped; the same
 // one may come twice, as replies are read ahead of mcp-go.
-func (l *listener) observe(p tool.Progress) {
+func (l *listener) reportProgress(p tool.Progress) {
 	if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
 		return
 	}
@@ -56,12 +56,12 @@ func (l *listener) observe(p tool.Progress) {
 	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
 		p.Total = 0
 	}
-	p.Message = hidePlaces(l.hide.Text(clipped(tool.Clean(p.Message), maxMessage)))
+	p.Message = hidePlaces(l.hide.Text(clipText(tool.Clean(p.Message), maxMessage)))
 	l.report(p)
 }
 
-// end waits for a report that is being made; there will be none after it.
-func (l *listener) end() {
+// endReports waits for a report that is being made; there will be none after it.
+func (l *listener) endReports() {
 	if l == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (s *listeners) dispatch(token string, p tool.Progress) {
 	l := s.byToken[token]
 	s.mu.Unlock()
 	if l != nil {
-		l.observe(p)
+		l.reportProgress(p)
 	}
 }
 
@@ -134,25 +134,25 @@ func (s *listeners) onMessage(message []byte) {
 	}
 }
 
-// notified takes a notification that mcp-go has read.
-func (s *listeners) notified(n mcp.JSONRPCNotification) {
+// onNotification takes a notification that mcp-go has read.
+func (s *listeners) onNotification(n mcp.JSONRPCNotification) {
 	if n.Method != methodProgress {
 		return
 	}
 	about := n.Params.AdditionalFields
 	token, ok := about["progressToken"].(string)
-	progress, known := number(about["progress"])
+	progress, known := numberOf(about["progress"])
 	if !ok || !known {
 		return
 	}
-	total, _ := number(about["total"])
+	total, _ := numberOf(about["total"])
 	message, _ := about["message"].(string)
 	s.dispatch(token, tool.Progress{Progress: progress, Total: total, Message: message})
 }
 
-// number returns a number that was read from JSON, or that a server in this
+// numberOf returns a number that was read from JSON, or that a server in this
 // process has put there itself.
-func number(v any) (float64, bool) {
+func numberOf(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
 		return v, true

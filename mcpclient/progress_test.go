@@ -213,7 +213,7 @@ func TestListenerThatHasEnded(t *testing.T) {
 	var all listeners
 	l := &listener{report: func(tool.Progress) { t.Error("a late report") }, hide: redact.New(nil)}
 	token := all.add(l)
-	l.end()
+	l.endReports()
 	all.dispatch(token, tool.Progress{Progress: 1})
 	all.remove(token)
 	all.onMessage(json.RawMessage(`{"method":"notifications/progress","params":{"progressToken":"` + token + `","progress":2}}`))

@@ -119,9 +119,9 @@ func readContent(raw jsontext.Value) (part string, isText, ok bool) {
 	kind, _ := wire.Text(c.Type)
 	switch kind {
 	case "image", "audio":
-		return notShown(cmp.Or(clipped(textOf(c.MIMEType), 200), kind), textOf(c.Data)), false, true
+		return notShown(cmp.Or(clipText(textOf(c.MIMEType), 200), kind), textOf(c.Data)), false, true
 	case "resource_link":
-		return note("link", textOf(c.Name), textOf(c.URI)), false, true
+		return placeholder("link", textOf(c.Name), textOf(c.URI)), false, true
 	case "resource":
 		part, isText = readResource(c.Resource)
 		return part, isText, true
@@ -132,7 +132,7 @@ func readContent(raw jsontext.Value) (part string, isText, ok bool) {
 	if kind == "" {
 		return string(raw), true, true
 	}
-	return note("content of type", kind), false, true
+	return placeholder("content of type", kind), false, true
 }
 
 // readResource returns a resource as text, and reports whether that is its own text.
@@ -144,7 +144,7 @@ func readResource(raw jsontext.Value) (part string, isText bool) {
 	if text, ok := wire.Text(c.Text); ok {
 		return text, true
 	}
-	return note("resource", textOf(c.URI), textOf(c.MIMEType), size(textOf(c.Blob))), false
+	return placeholder("resource", textOf(c.URI), textOf(c.MIMEType), dataSize(textOf(c.Blob))), false
 }
 
 // textOf returns a member as text, or "" without one.
@@ -153,9 +153,9 @@ func textOf(raw jsontext.Value) string {
 	return text
 }
 
-// render returns the text of a tool's result. The structured content stands behind texts that
+// renderText returns the text of a tool's result. The structured content stands behind texts that
 // do not hold it.
-func (r *result) render() string {
+func (r *result) renderText() string {
 	parts := r.parts
 	if len(r.structured) > 0 && !r.holdsStructured() {
 		parts = append(parts, string(r.structured))
@@ -163,12 +163,12 @@ func (r *result) render() string {
 	return tool.Clean(withoutData(strings.Join(parts, "\n")))
 }
 
-// note stands for a content that is not text: [resource x://y, 12 KB, not shown].
-func note(kind string, about ...string) string {
+// placeholder stands for a content that is not text: [resource x://y, 12 KB, not shown].
+func placeholder(kind string, about ...string) string {
 	var known []string
 	for _, s := range about {
 		if s != "" {
-			known = append(known, clipped(s, 200))
+			known = append(known, clipText(s, 200))
 		}
 	}
 	s := "[" + kind + " " + strings.Join(known, ", ")
@@ -178,8 +178,8 @@ func note(kind string, about ...string) string {
 	return s + "]"
 }
 
-// size says how much data a base64 text holds.
-func size(b64 string) string {
+// dataSize says how much data a base64 text holds.
+func dataSize(b64 string) string {
 	n := base64.StdEncoding.DecodedLen(len(b64)) - strings.Count(b64[max(0, len(b64)-2):], "=")
 	if n < 1024 {
 		return fmt.Sprintf("%d bytes", n)

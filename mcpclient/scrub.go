@@ -29,14 +29,14 @@ func (e *scrubbed) Error() string { return e.text }
 // It leads to the error, so that it can still be judged.
 func (e *scrubbed) Unwrap() error { return e.err }
 
-// scrub takes out of an error's text what must not be logged: URLs, which
+// scrubError takes out of an error's text what must not be logged: URLs, which
 // net/http repeats with their query, and the secrets of the configuration.
-func (u *upstream) scrub(err error) error {
+func (u *upstream) scrubError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
-	return &scrubbed{clipped(u.hide.Text(tool.Clean(err.Error())), 512), err}
+	return &scrubbed{clipText(u.hide.Text(tool.Clean(err.Error())), 512), err}
 }

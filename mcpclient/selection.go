@@ -31,7 +31,7 @@ func (c *Client) Select(entries []string) *Selection {
 // Named returns the name that a tool of a server has in the Set; empty: the server has no
 // such tool, or cannot be asked.
 func (c *Client) Named(ctx context.Context, server, name string) string {
-	c.reconnect(ctx, func(s string) bool { return s == server })
+	c.reconnectServers(ctx, func(s string) bool { return s == server })
 	for _, t := range c.currentView().tools {
 		if t.up.Name == server && t.offer.name == name {
 			return t.name
@@ -43,22 +43,22 @@ func (c *Client) Named(ctx context.Context, server, name string) string {
 // Tools returns what can be called now, as Client.Tools does; servers of which nothing is
 // selected are not waited for. A fallback that is not selected is none.
 func (s *Selection) Tools(ctx context.Context) *tool.Set {
-	s.client.reconnect(ctx, s.hasServer)
-	return s.set(s.client.currentView())
+	s.client.reconnectServers(ctx, s.hasServer)
+	return s.selectSet(s.client.currentView())
 }
 
 // Call runs a tool, as Client.Call does.
 func (s *Selection) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	v := s.client.currentView()
-	if t := v.tools[call.Name]; t == nil || !s.has(t) {
-		return tool.Result{}, unknownTool(call.Name, s.set(v))
+	if t := v.tools[call.Name]; t == nil || !s.hasTool(t) {
+		return tool.Result{}, unknownTool(call.Name, s.selectSet(v))
 	}
 	return s.client.Call(ctx, call)
 }
 
-// set returns the selected part of a view. Calls of the same view share the result,
+// selectSet returns the selected part of a view. Calls of the same view share the result,
 // because a model caches what it renders by the pointer.
-func (s *Selection) set(v *view) *tool.Set {
+func (s *Selection) selectSet(v *view) *tool.Set {
 	if last := s.last.Load(); last != nil && last.of == v {
 		return last.set
 	}
@@ -70,12 +70,12 @@ func (s *Selection) set(v *view) *tool.Set {
 	}
 	for _, spec := range v.set.Specs {
 		t := v.tools[spec.Name]
-		if !s.has(t) {
+		if !s.hasTool(t) {
 			continue
 		}
 		own := boundTool{name: t.name, offer: t.offer, up: t.up}
 		for _, f := range t.fallbacks {
-			if s.has(f) {
+			if s.hasTool(f) {
 				own.fallbacks = append(own.fallbacks, f)
 			}
 		}
@@ -87,8 +87,8 @@ func (s *Selection) set(v *view) *tool.Set {
 	return set
 }
 
-// has says whether a tool is selected, by its server's name or by its own.
-func (s *Selection) has(t *boundTool) bool {
+// hasTool says whether a tool is selected, by its server's name or by its own.
+func (s *Selection) hasTool(t *boundTool) bool {
 	return slices.Contains(s.entries, t.up.Name) || slices.Contains(s.entries, t.up.Name+"/"+t.offer.name)
 }
 

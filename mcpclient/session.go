@@ -35,10 +35,10 @@ type session struct {
 	// closed ends what is still under way when the session is shut.
 	closed chan struct{}
 
-	// gone is closed when the transport finds itself dead; goneErr says why.
-	gone     chan struct{}
-	goneErr  error
-	goneOnce sync.Once
+	// dead is closed when the transport finds itself dead; goneErr says why.
+	dead     chan struct{}
+	deadErr  error
+	deadOnce sync.Once
 
 	// silent counts timeouts since the last answer.
 	silent atomic.Int32
@@ -55,7 +55,7 @@ type session struct {
 func newSession(stop context.CancelFunc, l *listeners) *session {
 	return &session{
 		born: time.Now(), stop: stop, listeners: l,
-		closed: make(chan struct{}), gone: make(chan struct{}),
+		closed: make(chan struct{}), dead: make(chan struct{}),
 		retiring: make(chan struct{}), drained: make(chan struct{}),
 	}
 }
@@ -96,16 +96,16 @@ func (s *session) retire() {
 	}
 }
 
-// lost says that the transport is dead.
-func (s *session) lost(err error) {
-	s.goneOnce.Do(func() {
-		s.goneErr = err
-		close(s.gone)
+// markLost says that the transport is dead.
+func (s *session) markLost(err error) {
+	s.deadOnce.Do(func() {
+		s.deadErr = err
+		close(s.dead)
 	})
 }
 
-// shut ends the session: over HTTP with a DELETE, a child with its process group.
-func (s *session) shut() {
+// closeSession ends the session: over HTTP with a DELETE, a child with its process group.
+func (s *session) closeSession() {
 	close(s.closed)
 	_ = s.client.Close() // the session is over: an error changes nothing
 	s.stop()
@@ -123,9 +123,9 @@ func (s *session) initialize(ctx context.Context, version string) error {
 	return nil
 }
 
-// list reads the list of tools, as far as the bounds let it. A server that does not
+// listTools reads the list of tools, as far as the bounds let it. A server that does not
 // know the method has none.
-func (s *session) list(ctx context.Context) (*wire.List, error) {
+func (s *session) listTools(ctx context.Context) (*wire.List, error) {
 	x := wire.NewList()
 	_, err := s.client.ListTools(wire.WithExchange(ctx, x), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
@@ -137,11 +137,11 @@ func (s *session) list(ctx context.Context) (*wire.List, error) {
 	return x.List, nil
 }
 
-// call runs a tool and returns the exchange, also with an error: it says whether anything was
+// sendCall runs a tool and returns the exchange, also with an error: it says whether anything was
 // sent. progress gets the reports of the tool; with nil the server is not asked for any. With
 // identity the server receives for whom the tool runs; it receives the call's key
 // (tool.WithKey) in any case.
-func (s *session) call(ctx context.Context, name string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
+func (s *session) sendCall(ctx context.Context, name string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
 	x := wire.NewCall()
 	req := mcp.CallToolRequest{}
 	req.Params.Name = name
@@ -153,7 +153,7 @@ func (s *session) call(ctx context.Context, name string, args json.RawMessage, p
 		x.OnMessage = s.listeners.onMessage
 	}
 	if identity {
-		identify(ctx, &req, x)
+		addIdentity(ctx, &req, x)
 	}
 	if key := tool.KeyOf(ctx); key != "" {
 		setMeta(&req, metaCallKey, key)

@@ -336,12 +336,12 @@ func TestChildThatStopsReading(t *testing.T) {
 		t.Errorf("got %v, want an unknown outcome", f)
 	}
 	select {
-	case <-first.gone:
+	case <-first.dead:
 	case <-time.After(testnet.Patience):
 		t.Fatal("the child that does not read was not given up")
 	}
-	if !errors.Is(first.goneErr, wire.ErrStuck) {
-		t.Errorf("it was given up because of %v", first.goneErr)
+	if !errors.Is(first.deadErr, wire.ErrStuck) {
+		t.Errorf("it was given up because of %v", first.deadErr)
 	}
 }
 

@@ -61,7 +61,7 @@ func (r *result) holdsElements(v jsontext.Value) bool {
 	}
 	return slices.EqualFunc(list, r.texts, func(element jsontext.Value, text string) bool {
 		own, _ := wire.Text(element)
-		return own == text || sameJSON(canonical(element), text)
+		return own == text || sameJSON(canonicalJSON(element), text)
 	})
 }
 
@@ -70,12 +70,12 @@ func (r *result) holdsJSON(v jsontext.Value) bool {
 	if strings.Contains(withoutSpace(strings.Join(r.texts, "\n")), withoutSpace(string(v))) {
 		return true
 	}
-	own := canonical(v) // once: a result may have many texts
+	own := canonicalJSON(v) // once: a result may have many texts
 	return slices.ContainsFunc(r.texts, func(text string) bool { return sameJSON(own, text) })
 }
 
-// canonical returns a value in its canonical form, or nil if the value is invalid.
-func canonical(v jsontext.Value) jsontext.Value {
+// canonicalJSON returns a value in its canonical form, or nil if the value is invalid.
+func canonicalJSON(v jsontext.Value) jsontext.Value {
 	if v = v.Clone(); v.Canonicalize() != nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func canonical(v jsontext.Value) jsontext.Value {
 // members. It returns false if own is nil.
 func sameJSON(own jsontext.Value, text string) bool {
 	v := jsontext.Value(strings.TrimSpace(text))
-	return own != nil && own.Kind() == v.Kind() && bytes.Equal(own, canonical(v))
+	return own != nil && own.Kind() == v.Kind() && bytes.Equal(own, canonicalJSON(v))
 }
 
 // withoutSpace returns text without white space.

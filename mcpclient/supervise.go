@@ -33,7 +33,7 @@ func (u *upstream) supervise(ctx context.Context) {
 	for tries := 0; ctx.Err() == nil; {
 		s := u.current.Load()
 		if s == nil {
-			f := u.connect(u.life, false)
+			f := u.joinAttempt(u.life, false)
 			select {
 			case <-f.done:
 			case <-ctx.Done():
@@ -42,15 +42,15 @@ func (u *upstream) supervise(ctx context.Context) {
 			if f.err == nil {
 				continue
 			}
-			u.pause(ctx, u.retryIn(tries, f.err))
+			u.pauseUnlessConnected(ctx, u.retryIn(tries, f.err))
 			tries++
 			continue
 		}
-		u.watch(ctx, s)
+		u.watchSession(ctx, s)
 		if time.Since(s.born) >= steady {
 			tries = 0
 		}
-		u.pause(ctx, backoff(tries))
+		u.pauseUnlessConnected(ctx, backoffFor(tries))
 		tries++
 	}
 }
@@ -58,26 +58,26 @@ func (u *upstream) supervise(ctx context.Context) {
 // retryIn returns when to try again: an open breaker says so itself.
 func (u *upstream) retryIn(tries int, err error) time.Duration {
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-		return open.RetryAfter + jitter(100*time.Millisecond)
+		return open.RetryAfter + randomPart(100*time.Millisecond)
 	}
-	return backoff(tries)
+	return backoffFor(tries)
 }
 
-// backoff returns a wait of 1, 2, 4, … 30 s, less up to half of it at random, so
+// backoffFor returns a wait of 1, 2, 4, … 30 s, less up to half of it at random, so
 // that many gateways do not come back together.
-func backoff(tries int) time.Duration {
+func backoffFor(tries int) time.Duration {
 	d := maxBackoff
 	if tries < 5 {
 		d = minBackoff << tries
 	}
-	return d - jitter(d/2)
+	return d - randomPart(d/2)
 }
 
-// jitter returns a random part of d, which must be above 0.
-func jitter(d time.Duration) time.Duration { return rand.N(d) }
+// randomPart returns a random part of d, which must be above 0.
+func randomPart(d time.Duration) time.Duration { return rand.N(d) }
 
-// pause waits for d, or until ctx ends or a turn has connected in the meantime.
-func (u *upstream) pause(ctx context.Context, d time.Duration) {
+// pauseUnlessConnected waits for d, or until ctx ends or a turn has connected in the meantime.
+func (u *upstream) pauseUnlessConnected(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for u.current.Load() == nil {
@@ -91,9 +91,9 @@ func (u *upstream) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// watch refreshes the tools of a session, now and then and on a hint, until the
+// watchSession refreshes the tools of a session, now and then and on a hint, until the
 // session is retired or ctx ends.
-func (u *upstream) watch(ctx context.Context, s *session) {
+func (u *upstream) watchSession(ctx context.Context, s *session) {
 	every := time.NewTicker(u.every)
 	defer every.Stop()
 	for {
@@ -105,7 +105,7 @@ func (u *upstream) watch(ctx context.Context, s *session) {
 		case <-every.C:
 		case <-u.hints:
 		}
-		u.refresh(ctx, s)
+		u.refreshTools(ctx, s)
 		rest := time.NewTimer(min(minRefresh, u.every))
 		select {
 		case <-rest.C:
@@ -116,31 +116,31 @@ func (u *upstream) watch(ctx context.Context, s *session) {
 	}
 }
 
-// refresh reads the list of tools again. An error that says nothing about the
+// refreshTools reads the list of tools again. An error that says nothing about the
 // session leaves the list as it was.
-func (u *upstream) refresh(ctx context.Context, s *session) {
+func (u *upstream) refreshTools(ctx context.Context, s *session) {
 	if u.Breaker.Snapshot().State == breaker.Open || !s.acquire() {
 		return
 	}
 	defer s.release()
 	ctx, cancel := context.WithTimeout(ctx, u.Timeout)
 	defer cancel()
-	tools, err := s.list(ctx)
+	tools, err := s.listTools(ctx)
 	switch {
 	case err == nil:
-		u.offer(s, tools)
+		u.offerTools(s, tools)
 	case ctx.Err() != nil:
 	case breaksSession(err):
-		u.drop(s, u.scrub(err))
+		u.drop(s, u.scrubError(err))
 	default:
-		u.event(u.log.Warn(), "mcp_refresh_failed", func(d *zerolog.Event) { d.AnErr("reason", u.scrub(err)) })
+		u.logEvent(u.log.Warn(), "mcp_refresh_failed", func(d *zerolog.Event) { d.AnErr("reason", u.scrubError(err)) })
 	}
 }
 
-// offer takes over a list of tools that s gave.
-func (u *upstream) offer(s *session, tools *wire.List) {
+// offerTools takes over a list of tools that s gave.
+func (u *upstream) offerTools(s *session, tools *wire.List) {
 	old := u.catalogue.Load()
-	c := u.read(tools, old) // before the lock: it takes its time
+	c := u.readCatalogue(tools, old) // before the lock: it takes its time
 	u.mu.Lock()
 	if u.current.Load() != s {
 		u.mu.Unlock()
@@ -149,6 +149,6 @@ func (u *upstream) offer(s *session, tools *wire.List) {
 	u.catalogue.Store(c)
 	u.mu.Unlock()
 	if c != old {
-		u.event(u.log.Info(), "mcp_tools_changed", func(d *zerolog.Event) { d.Int("tools", len(c.offers)) })
+		u.logEvent(u.log.Info(), "mcp_tools_changed", func(d *zerolog.Event) { d.Int("tools", len(c.offers)) })
 	}
 }

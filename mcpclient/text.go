@@ -9,8 +9,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// clipped returns at most n bytes of s, with a mark if that is not all.
-func clipped(s string, n int) string {
+// clipText returns at most n bytes of s, with a mark if that is not all.
+func clipText(s string, n int) string {
 	head, cut := chat.Truncate(s, n)
 	if cut {
 		head += "…"
@@ -18,9 +18,9 @@ func clipped(s string, n int) string {
 	return head
 }
 
-// hider returns a scrubber of everything in s's configuration that is secret: a server
+// newScrubber returns a scrubber of everything in s's configuration that is secret: a server
 // may repeat it in an answer.
-func hider(s Server) *redact.Scrubber {
+func newScrubber(s Server) *redact.Scrubber {
 	var secrets []string
 	add := func(value string) {
 		secrets = append(append(secrets, value), strings.Fields(value)...) // "Bearer x": x alone, too

@@ -69,22 +69,22 @@ func newUpstream(c Config, s Server, next http.RoundTripper, life context.Contex
 			every:   c.Refresh,
 			baseEnv: c.BaseEnv,
 			http:    c.httpClient(s, next),
-			hide:    hider(s),
+			hide:    newScrubber(s),
 			group:   group,
 			lists:   c.Lists,
 			life:    life,
 		},
 		hints: make(chan struct{}, 1), connected: make(chan struct{}, 1),
 	}
-	u.down.Store(u.unavailable(errNotConnected))
+	u.down.Store(u.unavailableError(errNotConnected))
 	return u
 }
 
 // awaitClose stays with a session until it is shut.
 func (u *upstream) awaitClose(s *session) {
 	select {
-	case <-s.gone:
-		u.drop(s, s.goneErr)
+	case <-s.dead:
+		u.drop(s, s.deadErr)
 	case <-s.retiring:
 	case <-u.life.Done():
 		u.drop(s, wire.ErrClosed)
@@ -96,7 +96,7 @@ func (u *upstream) awaitClose(s *session) {
 	case <-limit.C:
 	case <-u.life.Done():
 	}
-	s.shut()
+	s.closeSession()
 }
 
 // drop retires a session because of err, unless another one has taken its place.
@@ -109,14 +109,14 @@ func (u *upstream) drop(s *session, err error) {
 	u.mu.Unlock()
 	s.retire()
 	if dropped && u.life.Err() == nil {
-		u.event(u.log.Warn(), "mcp_lost", func(d *zerolog.Event) { d.AnErr("reason", err) })
+		u.logEvent(u.log.Warn(), "mcp_lost", func(d *zerolog.Event) { d.AnErr("reason", err) })
 	}
 }
 
 // setDown notes why there is no session. The same reason again changes nothing,
 // and so makes no new set of tools.
 func (u *upstream) setDown(err error) *fault.Error {
-	f := u.unavailable(err)
+	f := u.unavailableError(err)
 	if old := u.down.Load(); old.Error() == f.Error() && old.RetryAfter == f.RetryAfter {
 		return old
 	}
@@ -124,14 +124,14 @@ func (u *upstream) setDown(err error) *fault.Error {
 	return f
 }
 
-// session returns a session to call on. One that is being made is waited for, but
+// awaitSession returns a session to call on. One that is being made is waited for, but
 // no longer than Config.ConnectWait; with patient, as long as ctx lasts. The error
 // is a *fault.Error, or ctx's.
-func (u *upstream) session(ctx context.Context, patient bool) (*session, error) {
+func (u *upstream) awaitSession(ctx context.Context, patient bool) (*session, error) {
 	if s := u.current.Load(); s != nil {
 		return s, nil
 	}
-	f := u.connect(ctx, true)
+	f := u.joinAttempt(ctx, true)
 	var late <-chan time.Time
 	if !patient {
 		timer := time.NewTimer(u.wait)
@@ -143,7 +143,7 @@ func (u *upstream) session(ctx context.Context, patient bool) (*session, error) 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-late:
-		return nil, u.unavailable(errNotConnected)
+		return nil, u.unavailableError(errNotConnected)
 	}
 	if f.err != nil {
 		return nil, f.err
@@ -151,20 +151,20 @@ func (u *upstream) session(ctx context.Context, patient bool) (*session, error) 
 	return f.session, nil
 }
 
-// hint asks for a refresh of the list of tools.
-func (u *upstream) hint() { notify(u.hints) }
+// requestRefresh asks for a refresh of the list of tools.
+func (u *upstream) requestRefresh() { signalOnce(u.hints) }
 
-// notify puts a token into a channel with room for one, if there is none yet.
-func notify(c chan struct{}) {
+// signalOnce puts a token into a channel with room for one, if there is none yet.
+func signalOnce(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// unavailable returns the error of a server that cannot be used because of err, so
+// unavailableError returns the error of a server that cannot be used because of err, so
 // that no tool was run.
-func (u *upstream) unavailable(err error) *fault.Error {
+func (u *upstream) unavailableError(err error) *fault.Error {
 	f := &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: u.service, NoEffect: true, Err: err}
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
 		f.RetryAfter = open.RetryAfter

@@ -10,9 +10,9 @@ import (
 	"sluice/internal/base/check"
 )
 
-// validate returns every fault of c at once. No value is repeated in the text:
+// checkConfig returns every fault of c at once. No value is repeated in the text:
 // a URL, a header or a variable may hold a secret.
-func (c Config) validate() error {
+func (c Config) checkConfig() error {
 	var faults []error
 	if c.Timeout < 0 || c.Refresh < 0 || c.ConnectWait < 0 {
 		faults = append(faults, errors.New("a duration is negative"))
@@ -29,16 +29,16 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Errorf("%s: there are two of that name", where))
 		}
 		seen[s.Name] = true
-		for _, err := range s.faults() {
+		for _, err := range s.listFaults() {
 			faults = append(faults, fmt.Errorf("%s: %w", where, err))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// faults returns everything that is wrong with a server, for who configures one
+// listFaults returns everything that is wrong with a server, for who configures one
 // in code: the readers of files check the same and name the place.
-func (s Server) faults() []error {
+func (s Server) listFaults() []error {
 	var faults []error
 	add := func(bad bool, text string) {
 		if bad {

@@ -14,9 +14,9 @@ import (
 
 // view is the set of tools at one moment, and what it was made of.
 type view struct {
-	set   *tool.Set
-	tools map[string]*boundTool // all that is known, also of servers that are unavailable
-	made  []condition
+	set        *tool.Set
+	tools      map[string]*boundTool // all that is known, also of servers that are unavailable
+	conditions []condition
 }
 
 // atomicView holds the last view. A view never changes: readers need no lock.
@@ -46,7 +46,7 @@ func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 		hinted.Hint = f.Message + "; " + t.name + " was not executed"
 	case f.Unknown: // the agent says what that means
 		return f
-	case t.repeatable():
+	case t.isRepeatable():
 		hinted.Hint = f.Message + ". It may be called again."
 	case f.Type == fault.Timeout:
 		hinted.Hint = f.Message + ". It was not executed."
@@ -54,8 +54,8 @@ func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	return &hinted
 }
 
-// repeatable reports whether a call may be sent again after its outcome was lost.
-func (t *boundTool) repeatable() bool { return t.offer.spec.Annotations.Repeatable() }
+// isRepeatable reports whether a call may be sent again after its outcome was lost.
+func (t *boundTool) isRepeatable() bool { return t.offer.spec.Annotations.Repeatable() }
 
 // condition is what a view depends on of one server. Equal conditions give equal
 // views.
@@ -68,8 +68,8 @@ type condition struct {
 	open time.Duration
 }
 
-// condition returns what a view must show of the server now.
-func (u *upstream) condition() condition {
+// currentCondition returns what a view must show of the server now.
+func (u *upstream) currentCondition() condition {
 	c := condition{offers: u.catalogue.Load()}
 	if wait := u.Breaker.OpenFor(); wait > 0 {
 		c.open = (wait + time.Second - 1).Truncate(time.Second)
@@ -82,45 +82,45 @@ func (u *upstream) condition() condition {
 // unavailableBecause returns why the server's tools cannot be called, or nil.
 func (u *upstream) unavailableBecause(c condition) *fault.Error {
 	if c.open > 0 {
-		return u.unavailable(&breaker.OpenError{Service: u.service, RetryAfter: c.open})
+		return u.unavailableError(&breaker.OpenError{Service: u.service, RetryAfter: c.open})
 	}
 	return c.err
 }
 
 // currentView returns the last view if nothing changed since, else a new one.
 func (c *Client) currentView() *view {
-	if v := c.view.Load(); v != nil && c.holds(v) {
+	if v := c.view.Load(); v != nil && c.isCurrent(v) {
 		return v
 	}
 	c.viewing.Lock()
 	defer c.viewing.Unlock()
-	if v := c.view.Load(); v != nil && c.holds(v) {
+	if v := c.view.Load(); v != nil && c.isCurrent(v) {
 		return v
 	}
-	v := c.look()
+	v := c.makeView()
 	c.view.Store(v)
 	return v
 }
 
-// holds reports whether nothing has changed since v was made.
-func (c *Client) holds(v *view) bool {
+// isCurrent reports whether nothing has changed since v was made.
+func (c *Client) isCurrent(v *view) bool {
 	for i, u := range c.upstreams {
-		if u.condition() != v.made[i] {
+		if u.currentCondition() != v.conditions[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// look makes a view. Names are given among all tools that are known, so that they
+// makeView makes a view. Names are given among all tools that are known, so that they
 // stay the same while a server is unavailable.
-func (c *Client) look() *view {
+func (c *Client) makeView() *view {
 	v := &view{set: &tool.Set{}, tools: map[string]*boundTool{}}
 	var known []named
 	var bound []*boundTool
 	for _, u := range c.upstreams {
-		now := u.condition()
-		v.made = append(v.made, now)
+		now := u.currentCondition()
+		v.conditions = append(v.conditions, now)
 		if f := u.unavailableBecause(now); f != nil {
 			v.set.Unavailable = append(v.set.Unavailable, tool.UnavailableServer{Server: u.Name, Err: f})
 		}
@@ -140,20 +140,20 @@ func (c *Client) look() *view {
 		bound[i].name = name
 		v.tools[name] = bound[i]
 	}
-	c.fallbacks(v, bound)
+	c.bindFallbacks(v, bound)
 	for _, t := range bound {
 		if spec, offered := c.specIn(v, t); offered {
 			v.set.Specs = append(v.set.Specs, spec)
 		}
 	}
-	c.arrange(v.set.Specs)
+	c.sortSpecs(v.set.Specs)
 	return v
 }
 
-// arrange puts tools into the order in which models get them: servers as the configuration has
+// sortSpecs puts tools into the order in which models get them: servers as the configuration has
 // them, their tools by name. Every gateway and every session then sends the same bytes, with
 // which providers' caches begin.
-func (c *Client) arrange(specs []tool.Spec) {
+func (c *Client) sortSpecs(specs []tool.Spec) {
 	place := make(map[string]int, len(c.upstreams))
 	for i, u := range c.upstreams {
 		place[u.Name] = i

@@ -34,11 +34,11 @@ func (p page) ReadFile(name string) ([]byte, error) {
 	if f, err := p.FS.Open(base + ".license.txt"); err == nil { // it is of others, and stays as it is
 		return text, f.Close()
 	}
-	return uncommented(text), nil
+	return withoutComments(text), nil
 }
 
-// uncommented empties the lines of a script that have nothing but a comment.
-func uncommented(script []byte) []byte {
+// withoutComments empties the lines of a script that have nothing but a comment.
+func withoutComments(script []byte) []byte {
 	out := make([]byte, 0, len(script))
 	within := false // a comment of several lines
 	for line := range bytes.Lines(script) {

@@ -80,7 +80,7 @@ func clockJumps(t *testing.T, jump time.Duration, long bool) {
 	}
 
 	if long {
-		testnet.Settle(time.Second) // a time by the wall clock is over now
+		testnet.SleepAtLeast(time.Second) // a time by the wall clock is over now
 		wantReady(t, g, lasting, "open", 2)
 		wantTurn(t, g.Addr, "hi", "error model_unavailable")
 		close(api.let)

@@ -185,7 +185,7 @@ func TestP15LogIsNotRead(t *testing.T) {
 		text, _ := io.ReadAll(out)
 		read <- string(text)
 	}()
-	testnet.Settle(200 * time.Millisecond)
+	testnet.SleepAtLeast(200 * time.Millisecond)
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	text := receive(t, "the end of the log", read)
 	if err := cmd.Wait(); err != nil {

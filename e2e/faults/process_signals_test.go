@@ -128,7 +128,7 @@ func TestP4StuckClient(t *testing.T) {
 	}
 	testnet.Eventually(t, "the model can say no more, as the client does not read", func() bool {
 		before := said.Load()
-		testnet.Settle(300 * time.Millisecond)
+		testnet.SleepAtLeast(300 * time.Millisecond)
 		return before > 0 && said.Load() == before
 	})
 	began := time.Now()
@@ -200,7 +200,7 @@ func TestP5ToolThatChangesSomething(t *testing.T) {
 			g.Await("draining")
 			want, calls := "shutdown shutting_down", "unknown"
 			if answered {
-				testnet.Settle(300 * time.Millisecond) // a gateway that does not wait has ended by then
+				testnet.SleepAtLeast(300 * time.Millisecond) // a gateway that does not wait has ended by then
 				close(tool.let)
 				want, calls = "stop", "completed"
 			}

@@ -69,7 +69,7 @@ func pinned2026(entry map[string]any) { protocol(entry, "2026-07-28") }
 func awaitCall(t *testing.T, g *gateway) {
 	t.Helper()
 	g.awaitLog(t, "mcp_tool_called")
-	testnet.Settle(200 * time.Millisecond)
+	testnet.SleepAtLeast(200 * time.Millisecond)
 }
 
 func wantKilled(t *testing.T, tu turn, unsafe bool) {

@@ -8,16 +8,16 @@ import (
 	"sluice/internal/base/config/file"
 )
 
-// expanded returns a string with the environment's values in place of ${NAME}. They are
+// expandNode returns a string with the environment's values in place of ${NAME}. They are
 // added to used unless that is nil.
 //
 // Our own key is refused: it never goes to an MCP server or a child process.
-func (f *reader) expanded(n *file.Node, used *[]config.Secret) (string, bool) {
-	if _, ok := str(n); !ok {
+func (f *reader) expandNode(n *file.Node, used *[]config.Secret) (string, bool) {
+	if _, ok := stringOf(n); !ok {
 		return "", false
 	}
 	if f.lookup != nil { // else they are put in already
-		n.Expand(f.variable, expand)
+		n.Expand(f.lookupVariable, expandVariables)
 	}
 	for name, value := range n.Variables() {
 		if neverPassedOn(name) {
@@ -30,8 +30,8 @@ func (f *reader) expanded(n *file.Node, used *[]config.Secret) (string, bool) {
 	return n.Text()
 }
 
-// expand puts values in place of ${NAME}. "$${" stands for "${" itself.
-func expand(s string, variable func(name string) string) (value, fault string) {
+// expandVariables puts values in place of ${NAME}. "$${" stands for "${" itself.
+func expandVariables(s string, variable func(name string) string) (value, fault string) {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(s, "${")
@@ -54,9 +54,9 @@ func expand(s string, variable func(name string) string) (value, fault string) {
 	}
 }
 
-// variable returns the value of an environment variable that a file names. One
+// lookupVariable returns the value of an environment variable that a file names. One
 // that is set to nothing is as good as any.
-func (f *reader) variable(name string) (value string, ok bool) {
+func (f *reader) lookupVariable(name string) (value string, ok bool) {
 	if neverPassedOn(name) {
 		return "", true // that is a fault of its own
 	}

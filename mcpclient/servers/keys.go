@@ -29,31 +29,31 @@ type key struct {
 	check func(*file.Node)
 }
 
-// keys lists all keys of a server, bound to s.
-func (f *reader) keys(s *Server) []key {
+// serverKeys lists all keys of a server, bound to s.
+func (f *reader) serverKeys(s *Server) []key {
 	return []key{
-		{"type", both, checked(oneOf(mcpclient.Stdio, mcpclient.HTTP, mcpclient.SSE))},
-		{"command", childSide, checked(command)},
-		{"builtin", both, checked(oneOf(builtins()...))},
-		{"args", childSide, func(n *file.Node) { f.args(n, s) }},
-		{"env", childSide, f.env},
-		{"dir", childSide, checked(config.Text("", new(string), "", "").Parse)},
-		{"url", remoteSide, func(n *file.Node) { f.url(n, s) }},
-		{"headers", remoteSide, f.headers},
-		{"timeout", both, func(n *file.Node) { s.Timeout = timeout(n) }},
-		{"protocolVersion", both, checked(protocolVersion)},
-		{"allow", both, tools},
-		{"deny", both, tools},
-		{"fallback", both, func(n *file.Node) { fallback(n, s.Name) }},
-		{"readOnly", both, tools},
-		{"idempotent", both, tools},
-		{"destructive", both, tools},
-		{"confirm", both, confirm},
-		{"on_unknown", both, checked(oneOf(askUnknown, ReportUnknown))},
-		{"trust", both, truth},
-		{"cache", both, func(n *file.Node) { s.Cache = cache(n) }},
-		{"cache_shared", both, truth},
-		{"identity", both, truth},
+		{"type", both, checkedBy(oneOf(mcpclient.Stdio, mcpclient.HTTP, mcpclient.SSE))},
+		{"command", childSide, checkedBy(checkCommand)},
+		{"builtin", both, checkedBy(oneOf(builtinNames()...))},
+		{"args", childSide, func(n *file.Node) { f.checkArgs(n, s) }},
+		{"env", childSide, f.checkEnv},
+		{"dir", childSide, checkedBy(config.Text("", new(string), "", "").Parse)},
+		{"url", remoteSide, func(n *file.Node) { f.checkURL(n, s) }},
+		{"headers", remoteSide, f.checkHeaders},
+		{"timeout", both, func(n *file.Node) { s.Timeout = readTimeout(n) }},
+		{"protocolVersion", both, checkedBy(checkProtocolVersion)},
+		{"allow", both, checkTools},
+		{"deny", both, checkTools},
+		{"fallback", both, func(n *file.Node) { checkFallbacks(n, s.Name) }},
+		{"readOnly", both, checkTools},
+		{"idempotent", both, checkTools},
+		{"destructive", both, checkTools},
+		{"confirm", both, checkConfirm},
+		{"on_unknown", both, checkedBy(oneOf(askUnknown, ReportUnknown))},
+		{"trust", both, checkBool},
+		{"cache", both, func(n *file.Node) { s.Cache = readCache(n) }},
+		{"cache_shared", both, checkBool},
+		{"identity", both, checkBool},
 	}
 }
 
@@ -63,15 +63,15 @@ const (
 	ReportUnknown = "tell" // the model, as in a turn
 )
 
-// builtins are the servers that the program brings along.
-func builtins() []string {
+// builtinNames are the servers that the program brings along.
+func builtinNames() []string {
 	return []string{"todo", "home-lights", "home-music", "home-climate", "timesheet", "fake-payments"}
 }
 
-// checked wants a string that parse accepts.
-func checked(parse func(string) error) func(*file.Node) {
+// checkedBy wants a string that parse accepts.
+func checkedBy(parse func(string) error) func(*file.Node) {
 	return func(n *file.Node) {
-		if s, ok := str(n); ok {
+		if s, ok := stringOf(n); ok {
 			if err := parse(s); err != nil {
 				n.Fault(err.Error())
 			}
@@ -84,8 +84,8 @@ func oneOf[T ~string](words ...T) func(string) error {
 	return config.OneOf("", new(T), "", words, "").Parse
 }
 
-// str wants a string.
-func str(n *file.Node) (string, bool) {
+// stringOf wants a string.
+func stringOf(n *file.Node) (string, bool) {
 	s, ok := n.Text()
 	if !ok {
 		n.Fault("must be a string")
@@ -93,49 +93,49 @@ func str(n *file.Node) (string, bool) {
 	return s, ok
 }
 
-// command accepts the program of a child process.
-func command(value string) error {
+// checkCommand accepts the program of a child process.
+func checkCommand(value string) error {
 	if value == "" {
 		return errors.New("must not be empty")
 	}
 	return config.Text("", new(string), "", "").Parse(value)
 }
 
-// protocolVersion accepts a version of MCP, which is a date, or auto.
-func protocolVersion(value string) error {
+// checkProtocolVersion accepts a version of MCP, which is a date, or auto.
+func checkProtocolVersion(value string) error {
 	if _, err := time.Parse(time.DateOnly, value); err != nil && value != "auto" {
 		return errors.New("must be a date such as 2025-11-25, or auto")
 	}
 	return nil
 }
 
-// url checks a URL, with variables filled in. What they held is kept, to be hidden in the
+// checkURL checks a URL, with variables filled in. What they held is kept, to be hidden in the
 // log.
-func (f *reader) url(n *file.Node, s *Server) {
-	if value, ok := f.expanded(n, &s.Expanded); ok {
+func (f *reader) checkURL(n *file.Node, s *Server) {
+	if value, ok := f.expandNode(n, &s.Expanded); ok {
 		if err := check.BaseURL(value); err != nil {
 			n.Fault(err.Error())
 		}
 	}
 }
 
-// args checks a list of strings with variables filled in. None may hold a NUL, which
+// checkArgs checks a list of strings with variables filled in. None may hold a NUL, which
 // would cut an argument of a process.
-func (f *reader) args(n *file.Node, s *Server) {
-	for _, m := range elements(n) {
-		if value, ok := f.expanded(m, &s.Expanded); ok && !check.Plain(value) {
+func (f *reader) checkArgs(n *file.Node, s *Server) {
+	for _, m := range elementsOf(n) {
+		if value, ok := f.expandNode(m, &s.Expanded); ok && !check.Plain(value) {
 			m.Fault("must not hold a NUL")
 		}
 	}
 }
 
-// tools checks a list of tool names. An empty one is refused: as allow it would leave no
+// checkTools checks a list of tool names. An empty one is refused: as allow it would leave no
 // tool at all, and nobody means that.
-func tools(n *file.Node) {
+func checkTools(n *file.Node) {
 	isList := n.Kind() == '['
-	list := elements(n)
+	list := elementsOf(n)
 	for _, m := range list {
-		if name, ok := str(m); ok && name == "" {
+		if name, ok := stringOf(m); ok && name == "" {
 			m.Fault("must not be empty")
 		}
 	}
@@ -144,8 +144,8 @@ func tools(n *file.Node) {
 	}
 }
 
-// elements lists the items of a list.
-func elements(n *file.Node) []*file.Node {
+// elementsOf lists the items of a list.
+func elementsOf(n *file.Node) []*file.Node {
 	if n.Kind() != '[' {
 		n.Fault("must be an array of strings")
 		return nil
@@ -153,15 +153,15 @@ func elements(n *file.Node) []*file.Node {
 	return slices.Collect(n.Members())
 }
 
-// truth wants a boolean.
-func truth(n *file.Node) {
+// checkBool wants a boolean.
+func checkBool(n *file.Node) {
 	if _, ok := n.Bool(); !ok {
 		n.Fault("must be true or false")
 	}
 }
 
-// timeout reads a duration, or a number of seconds. 0: it was refused.
-func timeout(n *file.Node) (d time.Duration) {
+// readTimeout reads a duration, or a number of seconds. 0: it was refused.
+func readTimeout(n *file.Node) (d time.Duration) {
 	var err error
 	switch n.Kind() {
 	case '"':
@@ -189,15 +189,15 @@ const (
 	maxCache = 5 * time.Minute
 )
 
-// cache reads an object of durations, by tool.
-func cache(n *file.Node) map[string]time.Duration {
+// readCache reads an object of durations, by tool.
+func readCache(n *file.Node) map[string]time.Duration {
 	all := make(map[string]time.Duration)
-	for m := range members(n, `must be an object of durations, such as {"search": "1m"}`) {
+	for m := range membersOf(n, `must be an object of durations, such as {"search": "1m"}`) {
 		if m.Name() == "" {
 			m.Fault("must not be empty")
 			continue
 		}
-		d := timeout(m)
+		d := readTimeout(m)
 		if d != 0 && (d < minCache || d > maxCache) {
 			m.Fault("must be from 1s to 5m")
 		}

@@ -7,11 +7,11 @@ import (
 	"sluice/internal/base/config/file"
 )
 
-// pairs checks an object of strings and fills in their variables. wrong says what is wrong
+// checkPairs checks an object of strings and fills in their variables. wrong says what is wrong
 // with one; empty: nothing.
-func (f *reader) pairs(n *file.Node, wrong func(name, value string) string) {
-	for m := range members(n, "must be an object of strings") {
-		value, ok := f.expanded(m, nil)
+func (f *reader) checkPairs(n *file.Node, wrong func(name, value string) string) {
+	for m := range membersOf(n, "must be an object of strings") {
+		value, ok := f.expandNode(m, nil)
 		if !ok {
 			continue
 		}
@@ -21,9 +21,9 @@ func (f *reader) pairs(n *file.Node, wrong func(name, value string) string) {
 	}
 }
 
-// env checks the variables that a child process gets on top of the few that it inherits.
-func (f *reader) env(n *file.Node) {
-	f.pairs(n, func(name, value string) string {
+// checkEnv checks the variables that a child process gets on top of the few that it inherits.
+func (f *reader) checkEnv(n *file.Node) {
+	f.checkPairs(n, func(name, value string) string {
 		if !check.Variable(name, value) {
 			return "a variable needs a name without =, and neither part may hold a NUL"
 		}
@@ -31,11 +31,11 @@ func (f *reader) env(n *file.Node) {
 	})
 }
 
-// headers refuses what net/http would refuse later, call by call, and names that
+// checkHeaders refuses what net/http would refuse later, call by call, and names that
 // are one to HTTP, of which only one would be sent.
-func (f *reader) headers(n *file.Node) {
+func (f *reader) checkHeaders(n *file.Node) {
 	seen := make(map[string]bool)
-	f.pairs(n, func(name, value string) string {
+	f.checkPairs(n, func(name, value string) string {
 		same := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
 		case !check.HeaderName(name):

@@ -7,9 +7,9 @@ import (
 	"sluice/internal/base/config/file"
 )
 
-// members yields the members of an object; otherwise says what the value must be if it is
+// membersOf yields the members of an object; otherwise says what the value must be if it is
 // none.
-func members(n *file.Node, otherwise string) iter.Seq[*file.Node] {
+func membersOf(n *file.Node, otherwise string) iter.Seq[*file.Node] {
 	if n.Kind() != '{' {
 		n.Fault(otherwise)
 		return func(func(*file.Node) bool) {}
@@ -17,15 +17,15 @@ func members(n *file.Node, otherwise string) iter.Seq[*file.Node] {
 	return n.Members()
 }
 
-// fallback checks an object of tool names, or lists of them. Whether the tools exist is known
+// checkFallbacks checks an object of tool names, or lists of them. Whether the tools exist is known
 // to their servers alone.
-func fallback(n *file.Node, server string) {
-	for m := range members(n, `must be an object of strings, such as {"search": "archive/search"}`) {
+func checkFallbacks(n *file.Node, server string) {
+	for m := range membersOf(n, `must be an object of strings, such as {"search": "archive/search"}`) {
 		if m.Kind() != '[' {
 			checkFallback(m, nil, server, m.Name())
 			continue
 		}
-		list := elements(m)
+		list := elementsOf(m)
 		if len(list) == 0 {
 			m.Fault("must name a tool, or be left out")
 		}
@@ -38,7 +38,7 @@ func fallback(n *file.Node, server string) {
 
 // checkFallback checks one fallback of a tool, which stands behind others.
 func checkFallback(n *file.Node, before []string, server, tool string) {
-	to, ok := str(n)
+	to, ok := stringOf(n)
 	switch {
 	case !ok:
 	case tool == "" || to == "":
@@ -50,10 +50,10 @@ func checkFallback(n *file.Node, before []string, server, tool string) {
 	}
 }
 
-// confirm checks an object of tool names with always or never.
-func confirm(n *file.Node) {
-	for m := range members(n, `must be an object of always and never, such as {"refund": "always"}`) {
-		how, ok := str(m)
+// checkConfirm checks an object of tool names with always or never.
+func checkConfirm(n *file.Node) {
+	for m := range membersOf(n, `must be an object of always and never, such as {"refund": "always"}`) {
+		how, ok := stringOf(m)
 		switch {
 		case !ok:
 		case m.Name() == "":
@@ -64,9 +64,9 @@ func confirm(n *file.Node) {
 	}
 }
 
-// agree refuses a tool that is said to be two things that exclude one another. The
+// checkAgreement refuses a tool that is said to be two things that exclude one another. The
 // policy would treat it as destructive, which may not be what is meant.
-func agree(n *file.Node) {
+func checkAgreement(n *file.Node) {
 	readOnly := n.Get("readOnly").Texts()
 	for m := range n.Get("destructive").Members() {
 		if name, ok := m.Text(); ok && name != "" && slices.Contains(readOnly, name) {

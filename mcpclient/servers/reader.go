@@ -47,15 +47,15 @@ func newReader(path string, lookup func(string) (string, bool), others []Server)
 	return &reader{folder: filepath.Dir(path), lookup: lookup, used: used}
 }
 
-// fault lists a fault of a file.
-func (f *reader) fault(message string) {
+// addFault lists a fault of a file.
+func (f *reader) addFault(message string) {
 	f.faults = append(f.faults, config.Fault{Name: "MCP_CONFIG", Message: message})
 }
 
-// read returns the servers in the order of the file. What it returns is whole
+// readContent returns the servers in the order of the file. What it returns is whole
 // only if there are no faults.
-func (f *reader) read(content []byte) (list []Server) {
-	root := f.parse(content)
+func (f *reader) readContent(content []byte) (list []Server) {
+	root := f.parseTree(content)
 	if root == nil {
 		return nil
 	}
@@ -65,19 +65,19 @@ func (f *reader) read(content []byte) (list []Server) {
 	case all == nil:
 		root.Fault("must hold an object mcpServers")
 	default:
-		list = f.servers(all)
+		list = f.readServers(all)
 	}
 	for _, message := range root.Messages() {
-		f.fault(message)
+		f.addFault(message)
 	}
 	return list
 }
 
-// parse checks the grammar of the whole text, unique names and UTF-8 included, and returns
+// parseTree checks the grammar of the whole text, unique names and UTF-8 included, and returns
 // its tree; nil: there is none, which a fault says.
-func (f *reader) parse(content []byte) *file.Node {
+func (f *reader) parseTree(content []byte) *file.Node {
 	if len(content) > maxFile {
-		f.fault("the file has more than 1 MiB")
+		f.addFault("the file has more than 1 MiB")
 		return nil
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(content))
@@ -88,7 +88,7 @@ func (f *reader) parse(content []byte) *file.Node {
 	}
 	root = root.Clone()
 	if rest := bytes.TrimLeft(content[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		f.fault("more follows after the end of the JSON value")
+		f.addFault("more follows after the end of the JSON value")
 		return nil
 	}
 	return file.FromJSON(root)
@@ -106,14 +106,14 @@ func (f *reader) faultInGrammar(content []byte, err error) {
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		what = "is given twice"
 	}
-	f.fault(file.Pointed(string(at), fmt.Sprintf("%s (line %d)", what, line)))
+	f.addFault(file.Pointed(string(at), fmt.Sprintf("%s (line %d)", what, line)))
 }
 
-// servers reads the member mcpServers, in the order of the file. A server with
+// readServers reads the member mcpServers, in the order of the file. A server with
 // a fault is returned as far as it could be read, so that all its faults come
 // at once.
-func (f *reader) servers(all *file.Node) (list []Server) {
-	for n := range members(all, "must be an object") {
+func (f *reader) readServers(all *file.Node) (list []Server) {
+	for n := range membersOf(all, "must be an object") {
 		if !n.Sound() { // of the section: its faults are listed already
 			continue
 		}
@@ -122,35 +122,35 @@ func (f *reader) servers(all *file.Node) (list []Server) {
 			n.FaultKey("a server's name must be 1 to 64 of A-Z a-z 0-9 _ -")
 		}
 		if f.used[n.Name()] {
-			n.FaultKey(f.other() + " a server of this name already")
+			n.FaultKey(f.otherSources() + " a server of this name already")
 		}
 		f.used[n.Name()] = true
 		if !isObject {
 			n.Fault("must be an object")
 			continue
 		}
-		list = append(list, f.server(n))
+		list = append(list, f.readServer(n))
 	}
 	return list
 }
 
-// other names the sources that were read before this one.
-func (f *reader) other() string {
+// otherSources names the sources that were read before this one.
+func (f *reader) otherSources() string {
 	if f.lookup == nil {
 		return "MCP_SERVER_URL or MCP_CONFIG has"
 	}
 	return "MCP_SERVER_URL is"
 }
 
-// server reads one server. Which keys it may have depends on its transport,
+// readServer reads one server. Which keys it may have depends on its transport,
 // which may be found out from the keys alone.
-func (f *reader) server(n *file.Node) Server {
+func (f *reader) readServer(n *file.Node) Server {
 	s := Server{Name: n.Name()}
-	keys := f.keys(&s)
+	keys := f.serverKeys(&s)
 	for m := range n.Members() {
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == m.Name() })
 		if i < 0 {
-			m.FaultKey("there is no such key; there are " + names(keys))
+			m.FaultKey("there is no such key; there are " + joinNames(keys))
 			continue
 		}
 		keys[i].check(m)
@@ -159,14 +159,14 @@ func (f *reader) server(n *file.Node) Server {
 	if s.Dir != "" && !filepath.IsAbs(s.Dir) {
 		s.Dir = filepath.Join(f.folder, s.Dir)
 	}
-	settle(n, &s, keys)
-	agree(n)
+	settleTransport(n, &s, keys)
+	checkAgreement(n)
 	return s
 }
 
-// settle finds the transport out, from the type if there is one, and refuses the
+// settleTransport finds the transport out, from the type if there is one, and refuses the
 // keys of another.
-func settle(n *file.Node, s *Server, keys []key) {
+func settleTransport(n *file.Node, s *Server, keys []key) {
 	if n.Has("builtin") {
 		settleBuiltin(n, s, keys)
 		return
@@ -202,8 +202,8 @@ func settleBuiltin(n *file.Node, s *Server, keys []key) {
 	}
 }
 
-// names joins the names of keys, for a fault.
-func names(keys []key) string {
+// joinNames joins the names of keys, for a fault.
+func joinNames(keys []key) string {
 	list := make([]string, len(keys))
 	for i, k := range keys {
 		list[i] = k.name

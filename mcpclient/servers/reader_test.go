@@ -196,7 +196,7 @@ func FuzzMCPConfig(f *testing.F) {
 	name := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	f.Fuzz(func(t *testing.T, content string) {
 		file := newReader("mcp.json", lookup, nil)
-		servers := file.read([]byte(content))
+		servers := file.readContent([]byte(content))
 		if len(file.faults) > 0 {
 			text := (&config.Error{Faults: file.faults}).Error()
 			if strings.Contains(text, secret) || strings.Count(text, "\n") != len(file.faults)-1 {

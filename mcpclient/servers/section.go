@@ -15,7 +15,7 @@ var sectionSchema string
 func Section(c *config.Config) file.Section {
 	return file.Section{Name: "mcpServers", Schema: sectionSchema, Read: func(servers *file.Node) {
 		if servers.Kind() == '{' {
-			add(c, newReader(servers.File(), nil, config.Of[List](c)).servers(servers)...)
+			addServers(c, newReader(servers.File(), nil, config.Of[List](c)).readServers(servers)...)
 		}
 	}}
 }

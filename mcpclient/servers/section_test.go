@@ -31,7 +31,7 @@ func readSection(c *config.Config, content string, env map[string]string) []stri
 func TestSection(t *testing.T) {
 	t.Parallel()
 	c := new(config.Config)
-	add(c, Server{Name: "first", Transport: mcpclient.HTTP, URL: "http://h/mcp"})
+	addServers(c, Server{Name: "first", Transport: mcpclient.HTTP, URL: "http://h/mcp"})
 	faults := readSection(c, `
 mcpServers:
   lamps: {builtin: home-lights, deny: [reset], on_unknown: ask}
@@ -103,7 +103,7 @@ func TestSectionFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := new(config.Config)
-			add(c, Server{Name: "first", Transport: mcpclient.HTTP, URL: "http://h/mcp"})
+			addServers(c, Server{Name: "first", Transport: mcpclient.HTTP, URL: "http://h/mcp"})
 			faults := readSection(c, "mcpServers:\n  "+tt.server+"\n  b c: {command: x}\n", map[string]string{"GEMINI_API_KEY": "cAnArY-1", "GOOGLE_API_KEY": "cAnArY-2"})
 			all := strings.Join(faults, "\n")
 			if len(faults) != 2 || !strings.Contains(all, tt.want) || !strings.Contains(all, "1 to 64 of A-Z a-z 0-9 _ -") || strings.Contains(all, "cAnArY") {

@@ -24,8 +24,8 @@ type List []Server
 // Path is the part of a config.Config with the path of the file of MCP_CONFIG; empty: there is none.
 type Path string
 
-// hide keeps what may be secret of a server out of the log.
-func (s *Server) hide(c *config.Config) {
+// hideSecrets keeps what may be secret of a server out of the log.
+func (s *Server) hideSecrets(c *config.Config) {
 	named := func(name, place string) string {
 		if !redact.SecretName(name) {
 			return ""

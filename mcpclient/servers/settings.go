@@ -27,13 +27,13 @@ func Settings(c *config.Config) config.Section {
 	common := config.Bind[Common](c)
 	return config.Section{Name: "mcp", Settings: []config.Setting{
 		config.Func("MCP_SERVER_URL", "", "URL", "a streamable-HTTP MCP server, which is named `"+URLName+"`", func(value string) error {
-			add(c, Server{Name: URLName, Transport: mcpclient.HTTP, URL: value})
+			addServers(c, Server{Name: URLName, Transport: mcpclient.HTTP, URL: value})
 			return check.BaseURL(value)
 		}).As("none"),
 		config.File("MCP_CONFIG", "an `mcpServers` JSON file, added to `MCP_SERVER_URL`; with neither, the built-in todo server",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				f := newReader(path, from.Lookup, config.Of[List](c))
-				add(c, f.read(content)...)
+				addServers(c, f.readContent(content)...)
 				*config.Bind[Path](c) = Path(path)
 				return f.faults
 			}),
@@ -44,12 +44,12 @@ func Settings(c *config.Config) config.Section {
 	}}
 }
 
-// add lists servers, and their names for what looks up only these.
-func add(c *config.Config, servers ...Server) {
+// addServers lists servers, and their names for what looks up only these.
+func addServers(c *config.Config, servers ...Server) {
 	list, names, reporting := config.Bind[List](c), config.Bind[tool.Servers](c), config.Bind[tool.Reporting](c)
 	*list = append(*list, servers...)
 	for _, s := range servers {
-		s.hide(c)
+		s.hideSecrets(c)
 		if s.OnUnknown == ReportUnknown {
 			*reporting = append(*reporting, s.Name)
 		}

@@ -27,7 +27,7 @@ func main() {
 	}
 	info, err := buildinfo.ReadFile(os.Args[1])
 	if err == nil {
-		err = judge(info)
+		err = judgeBinary(info)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// judge returns why the binary must not be shipped, or nil.
-func judge(info *debug.BuildInfo) error {
+// judgeBinary returns why the binary must not be shipped, or nil.
+func judgeBinary(info *debug.BuildInfo) error {
 	if version.Compare(info.GoVersion, mendedGo) >= 0 {
 		return nil
 	}

@@ -29,12 +29,12 @@ func TestJudge(t *testing.T) {
 		if tt.linked != "" {
 			info.Deps = append(info.Deps, &debug.Module{Path: "golang.org/x/net", Version: tt.linked})
 		}
-		if err := judge(info); (err == nil) != tt.ok {
+		if err := judgeBinary(info); (err == nil) != tt.ok {
 			t.Errorf("%s with %s: %v", tt.compiler, tt.linked, err)
 		}
 	}
 	replaced := &debug.Module{Path: "golang.org/x/net", Version: "v0.61.0", Replace: &debug.Module{Path: "fork", Version: "v0.60.0"}}
-	if judge(&debug.BuildInfo{GoVersion: "go1.26.8", Deps: []*debug.Module{replaced}}) == nil {
+	if judgeBinary(&debug.BuildInfo{GoVersion: "go1.26.8", Deps: []*debug.Module{replaced}}) == nil {
 		t.Error("the version that was replaced counts")
 	}
 }

@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	least = 300 // lines of code, beyond which a package is judged
-	asked = 0.8 // lines of tests for one of code
+	least      = 300 // lines of code, beyond which a package is judged
+	leastRatio = 0.8 // lines of tests for one of code
 )
 
 func main() {
 	all := slices.Contains(os.Args[1:], "-all")
-	if err := report(os.DirFS("."), os.Stdout, all); err != nil {
+	if err := printReport(os.DirFS("."), os.Stdout, all); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -44,20 +44,20 @@ type pkg struct {
 	support    bool // it is there for tests
 }
 
-// judged says whether the package is to have tests of its own.
-func (p *pkg) judged() bool { return p.code > least && !p.support }
+// isJudged says whether the package is to have tests of its own.
+func (p *pkg) isJudged() bool { return p.code > least && !p.support }
 
-// ratio is the lines of tests for one of code.
-func (p *pkg) ratio() float64 { return float64(p.test) / float64(max(1, p.code)) }
+// lineRatio is the lines of tests for one of code.
+func (p *pkg) lineRatio() float64 { return float64(p.test) / float64(max(1, p.code)) }
 
-// report prints the packages of a module, and how many are below what is asked.
-func report(module fs.FS, out io.Writer, all bool) error {
-	packages, err := count(module)
+// printReport prints the packages of a module, and how many are below what is asked.
+func printReport(module fs.FS, out io.Writer, all bool) error {
+	packages, err := countLines(module)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(packages, func(a, b *pkg) int {
-		return cmp.Or(cmp.Compare(a.ratio(), b.ratio()), strings.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.lineRatio(), b.lineRatio()), strings.Compare(a.name, b.name))
 	})
 	code, test, judged, below := 0, 0, 0, 0
 	for _, p := range packages {
@@ -66,33 +66,33 @@ func report(module fs.FS, out io.Writer, all bool) error {
 		} else {
 			code, test = code+p.code, test+p.test
 		}
-		if !p.judged() && !all {
+		if !p.isJudged() && !all {
 			continue
 		}
 		mark := ""
-		if p.judged() {
+		if p.isJudged() {
 			judged++
-			if p.ratio() < asked {
+			if p.lineRatio() < leastRatio {
 				below++
 				mark = "  below"
 			}
 		}
-		fmt.Fprintf(out, "%5.2f %7d tests %7d code  %s%s\n", p.ratio(), p.test, p.code, p.name, mark)
+		fmt.Fprintf(out, "%5.2f %7d tests %7d code  %s%s\n", p.lineRatio(), p.test, p.code, p.name, mark)
 	}
 	fmt.Fprintf(out, "%5.2f %7d tests %7d code  all; %d of %d packages above %d lines are below %.1f\n",
-		float64(test)/float64(max(1, code)), test, code, below, judged, least, asked)
+		float64(test)/float64(max(1, code)), test, code, below, judged, least, leastRatio)
 	return nil
 }
 
-// count reads all Go files of a module but those of commands' test data and of modules in it.
-func count(module fs.FS) (packages []*pkg, err error) {
+// countLines reads all Go files of a module but those of commands' test data and of modules in it.
+func countLines(module fs.FS) (packages []*pkg, err error) {
 	byName := map[string]*pkg{}
 	err = fs.WalkDir(module, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir():
-			return skip(module, name, d.Name())
+			return skipFolder(module, name, d.Name())
 		case filepath.Ext(name) != ".go":
 			return nil
 		}
@@ -106,24 +106,24 @@ func count(module fs.FS) (packages []*pkg, err error) {
 			p = &pkg{name: folder, support: path.Base(folder) == path.Base(path.Dir(folder))+"test"}
 			byName[folder], packages = p, append(packages, p)
 		}
-		p.add(name, src)
+		p.addFile(name, src)
 		return nil
 	})
 	return packages, err
 }
 
-// add counts the lines of a file.
-func (p *pkg) add(name string, src []byte) {
+// addFile counts the lines of a file.
+func (p *pkg) addFile(name string, src []byte) {
 	if strings.HasSuffix(name, "_test.go") {
-		p.test += lines(src)
+		p.test += codeLines(src)
 		return
 	}
-	p.code += lines(src)
+	p.code += codeLines(src)
 	p.support = p.support || bytes.Contains(src, []byte("\n\t\"testing\"\n"))
 }
 
-// skip leaves out the folders that go build ./... leaves out.
-func skip(module fs.FS, name, base string) error {
+// skipFolder leaves out the folders that go build ./... leaves out.
+func skipFolder(module fs.FS, name, base string) error {
 	if name == "." {
 		return nil
 	}
@@ -136,8 +136,8 @@ func skip(module fs.FS, name, base string) error {
 	return nil
 }
 
-// lines counts those on which something other than a comment stands.
-func lines(src []byte) (n int) {
+// codeLines counts those on which something other than a comment stands.
+func codeLines(src []byte) (n int) {
 	fset := token.NewFileSet()
 	file := fset.AddFile("", -1, len(src))
 	var s scanner.Scanner

@@ -14,7 +14,7 @@ func TestLines(t *testing.T) {
 		"": 0, "// a\n": 0, "package a\n": 1, "package a // b\n\n/* c\nd */\n": 1,
 		"package a\n\nvar x = `1\n2\n3`\n": 4, "package a\nvar x, y = `1\n2`, 3\n": 3, "package a; var x = 1\n": 1,
 	} {
-		if got := lines([]byte(src)); got != want {
+		if got := codeLines([]byte(src)); got != want {
 			t.Errorf("%q: %d, want %d", src, got, want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 `,
 	} {
 		var out strings.Builder
-		if err := report(module, &out, all); err != nil {
+		if err := printReport(module, &out, all); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {

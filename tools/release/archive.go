@@ -52,7 +52,7 @@ type entry struct {
 
 // packer is what both forms of archives can do.
 type packer interface {
-	add(name string, mode fs.FileMode, data []byte) error
+	addFile(name string, mode fs.FileMode, data []byte) error
 	io.Closer
 }
 
@@ -80,7 +80,7 @@ func writeArchive(path string, files []entry, date time.Time) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := to.add(f.name, f.mode, data); err != nil {
+		if err := to.addFile(f.name, f.mode, data); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ type tarred struct {
 	date   time.Time
 }
 
-func (t tarred) add(name string, mode fs.FileMode, data []byte) error {
+func (t tarred) addFile(name string, mode fs.FileMode, data []byte) error {
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(mode), Size: int64(len(data)), ModTime: t.date, Format: tar.FormatUSTAR}
 	if err := t.WriteHeader(header); err != nil {
 		return err
@@ -111,7 +111,7 @@ type zipped struct {
 	date time.Time
 }
 
-func (z zipped) add(name string, mode fs.FileMode, data []byte) error {
+func (z zipped) addFile(name string, mode fs.FileMode, data []byte) error {
 	header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: z.date}
 	header.SetMode(mode)
 	to, err := z.CreateHeader(header)
@@ -122,8 +122,8 @@ func (z zipped) add(name string, mode fs.FileMode, data []byte) error {
 	return err
 }
 
-// checksum returns the SHA-256 of a file, in hex.
-func checksum(path string) (string, error) {
+// fileChecksum returns the SHA-256 of a file, in hex.
+func fileChecksum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func writeChecksums(folder string) error {
 	}
 	var list strings.Builder
 	for _, f := range files {
-		sum, err := checksum(filepath.Join(folder, f.Name()))
+		sum, err := fileChecksum(filepath.Join(folder, f.Name()))
 		if err != nil {
 			return err
 		}

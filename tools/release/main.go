@@ -37,13 +37,13 @@ type release struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := runRelease(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func runRelease(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ExitOnError)
 	version := flags.String("version", "", "`version` to stamp, with or without a v; empty: a snapshot of the commit")
 	base := flags.String("url", "https://example.com/sluice", "`URL` of the folder that the files will be published in, for the formula")
@@ -56,15 +56,15 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	r := &release{base: strings.TrimRight(*base, "/"), out: *out, tools: *tools}
-	if err := r.identify(ctx, *version); err != nil {
+	if err := r.identifyCommit(ctx, *version); err != nil {
 		return err
 	}
-	return r.make(ctx, targets)
+	return r.makeRelease(ctx, targets)
 }
 
-// identify finds out what is released: its version, and the time of its commit.
-func (r *release) identify(ctx context.Context, version string) error {
-	said, err := output(ctx, nil, "git", "log", "-1", "--format=%ct %h")
+// identifyCommit finds out what is released: its version, and the time of its commit.
+func (r *release) identifyCommit(ctx context.Context, version string) error {
+	said, err := commandOutput(ctx, nil, "git", "log", "-1", "--format=%ct %h")
 	if err != nil {
 		return fmt.Errorf("the commit is not known: %w", err)
 	}
@@ -74,7 +74,7 @@ func (r *release) identify(ctx context.Context, version string) error {
 		return fmt.Errorf("git log: %w", err)
 	}
 	r.date = time.Unix(seconds, 0).UTC()
-	changed, err := output(ctx, nil, "git", "status", "--porcelain", "--untracked-files=no")
+	changed, err := commandOutput(ctx, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (r *release) identify(ctx context.Context, version string) error {
 	return err
 }
 
-// make writes everything into an empty folder.
-func (r *release) make(ctx context.Context, targets []platform) (err error) {
+// makeRelease writes everything into an empty folder.
+func (r *release) makeRelease(ctx context.Context, targets []platform) (err error) {
 	if err := clearFolder(r.out); err != nil {
 		return err
 	}
@@ -97,30 +97,30 @@ func (r *release) make(ctx context.Context, targets []platform) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(r.scratch)) }()
-	if err := r.completions(ctx); err != nil {
+	if err := r.writeCompletions(ctx); err != nil {
 		return err
 	}
 	sums := map[platform]string{}
 	for _, p := range targets {
-		if sums[p], err = r.platform(ctx, p); err != nil {
+		if sums[p], err = r.makePlatform(ctx, p); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 	}
-	if err := r.formula(sums); err != nil {
+	if err := r.writeFormula(sums); err != nil {
 		return err
 	}
 	return writeChecksums(r.out)
 }
 
-// completions asks the program itself, built for this machine.
-func (r *release) completions(ctx context.Context) error {
+// writeCompletions asks the program itself, built for this machine.
+func (r *release) writeCompletions(ctx context.Context) error {
 	host := platform{runtime.GOOS, runtime.GOARCH}
-	binary := r.binary(host)
-	if err := r.build(ctx, host, binary); err != nil {
+	binary := r.binaryPath(host)
+	if err := r.buildBinary(ctx, host, binary); err != nil {
 		return err
 	}
 	for shell, name := range completionFiles() {
-		script, err := output(ctx, nil, binary, "completion", shell)
+		script, err := commandOutput(ctx, nil, binary, "completion", shell)
 		if err != nil {
 			return fmt.Errorf("completion %s: %w", shell, err)
 		}
@@ -136,71 +136,71 @@ func completionFiles() map[string]string {
 	return map[string]string{"bash": "sluice.bash", "zsh": "_sluice", "fish": "sluice.fish"}
 }
 
-// binary is where a platform's program is built.
-func (r *release) binary(p platform) string {
-	return filepath.Join(r.scratch, p.os+"_"+p.arch, p.program())
+// binaryPath is where a platform's program is built.
+func (r *release) binaryPath(p platform) string {
+	return filepath.Join(r.scratch, p.os+"_"+p.arch, p.programName())
 }
 
-// build compiles a static binary, and refuses one that must not be shipped.
-func (r *release) build(ctx context.Context, p platform, binary string) error {
+// buildBinary compiles a static binary, and refuses one that must not be shipped.
+func (r *release) buildBinary(ctx context.Context, p platform, binary string) error {
 	if _, err := os.Stat(binary); err == nil {
 		return nil
 	}
 	env := []string{"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0"}
-	if _, err := output(ctx, env, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -X main.version="+r.version, "-o", binary, "./cmd/sluice"); err != nil {
+	if _, err := commandOutput(ctx, env, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -X main.version="+r.version, "-o", binary, "./cmd/sluice"); err != nil {
 		return err
 	}
-	_, err := output(ctx, nil, "go", "run", "./tools/linked", binary)
+	_, err := commandOutput(ctx, nil, "go", "run", "./tools/linked", binary)
 	return err
 }
 
-// platform makes the files of one, and returns the checksum of its archive.
-func (r *release) platform(ctx context.Context, p platform) (sum string, err error) {
-	binary := r.binary(p)
-	if err := r.build(ctx, p, binary); err != nil {
+// makePlatform makes the files of one, and returns the checksum of its archive.
+func (r *release) makePlatform(ctx context.Context, p platform) (sum string, err error) {
+	binary := r.binaryPath(p)
+	if err := r.buildBinary(ctx, p, binary); err != nil {
 		return "", err
 	}
-	archive := filepath.Join(r.out, p.archive(r.version))
-	if err := writeArchive(archive, r.contents(p), r.date); err != nil {
+	archive := filepath.Join(r.out, p.archiveName(r.version))
+	if err := writeArchive(archive, r.archiveContents(p), r.date); err != nil {
 		return "", err
 	}
-	bom := filepath.Join(r.out, p.name(r.version)+".cdx.json")
-	if _, err := output(ctx, nil, filepath.Join(r.tools, "cyclonedx-gomod"), "bin", "-json", "-std", "-noserial", "-notimestamp", "-version", "v"+r.version, "-output", bom, binary); err != nil {
+	bom := filepath.Join(r.out, p.fileName(r.version)+".cdx.json")
+	if _, err := commandOutput(ctx, nil, filepath.Join(r.tools, "cyclonedx-gomod"), "bin", "-json", "-std", "-noserial", "-notimestamp", "-version", "v"+r.version, "-output", bom, binary); err != nil {
 		return "", err
 	}
 	if p.os == "linux" {
-		if err := r.debian(ctx, p); err != nil {
+		if err := r.packDebian(ctx, p); err != nil {
 			return "", err
 		}
 	}
-	return checksum(archive)
+	return fileChecksum(archive)
 }
 
-// contents is what a platform's archive holds, by the path in it.
-func (r *release) contents(p platform) []entry {
-	files := []entry{{p.program(), r.binary(p), 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}, {"CHANGELOG.md", "CHANGELOG.md", 0o644}}
+// archiveContents is what a platform's archive holds, by the path in it.
+func (r *release) archiveContents(p platform) []entry {
+	files := []entry{{p.programName(), r.binaryPath(p), 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}, {"CHANGELOG.md", "CHANGELOG.md", 0o644}}
 	for _, name := range completionFiles() {
 		files = append(files, entry{"completions/" + name, filepath.Join(r.scratch, name), 0o644})
 	}
 	for i := range files {
-		files[i].name = p.name(r.version) + "/" + files[i].name
+		files[i].name = p.fileName(r.version) + "/" + files[i].name
 	}
 	return files
 }
 
-// debian packs the binary as deploy/debian/nfpm.yaml says.
-func (r *release) debian(ctx context.Context, p platform) error {
+// packDebian packs the binary as deploy/debian/nfpm.yaml says.
+func (r *release) packDebian(ctx context.Context, p platform) error {
 	env := []string{
-		"VERSION=" + r.version, "ARCH=" + p.arch, "BINARY=" + r.binary(p), "COMPLETIONS=" + r.scratch,
+		"VERSION=" + r.version, "ARCH=" + p.arch, "BINARY=" + r.binaryPath(p), "COMPLETIONS=" + r.scratch,
 		fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.date.Unix()),
 	}
-	_, err := output(ctx, env, filepath.Join(r.tools, "nfpm"), "package", "--config", "deploy/debian/nfpm.yaml", "--packager", "deb", "--target", r.out)
+	_, err := commandOutput(ctx, env, filepath.Join(r.tools, "nfpm"), "package", "--config", "deploy/debian/nfpm.yaml", "--packager", "deb", "--target", r.out)
 	return err
 }
 
-// output runs a command, with variables besides those of this process, and returns what it
+// commandOutput runs a command, with variables besides those of this process, and returns what it
 // printed. Its error holds what the command said.
-func output(ctx context.Context, env []string, name string, args ...string) (string, error) {
+func commandOutput(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(cmd.Environ(), env...)
 	var said strings.Builder

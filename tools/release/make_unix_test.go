@@ -95,7 +95,7 @@ func (p *project) read(path string) []byte {
 // release runs the command, and checks that it leaves nothing in the temporary folder.
 func (p *project) release(args ...string) error {
 	p.t.Helper()
-	err := run(p.t.Context(), append([]string{"-tools", p.fakes}, args...))
+	err := runRelease(p.t.Context(), append([]string{"-tools", p.fakes}, args...))
 	if left := names(p.t, os.Getenv("TMPDIR")); !cmp.Equal(left, []string{"kept"}) {
 		p.t.Errorf("left in the temporary folder: %v", left)
 	}
@@ -153,7 +153,7 @@ func TestRelease(t *testing.T) {
 	if built, judged := strings.Count(calls, " build "), strings.Count(calls, " run ./tools/linked "); built != judged || strings.Count(calls, "go linux/amd64 cgo=0 build ") != 1 {
 		t.Errorf("%d builds, of which %d were judged:\n%s", built, judged, calls)
 	}
-	sum, err := checksum("dist/sluice_1.2.3_linux_arm64.tar.gz")
+	sum, err := fileChecksum("dist/sluice_1.2.3_linux_arm64.tar.gz")
 	if err != nil || !strings.Contains(string(p.read("dist/sluice.rb")), "releases/download/v1.2.3/sluice_1.2.3_linux_arm64.tar.gz\"\n      sha256 \""+sum) {
 		t.Errorf("the formula lacks the checksum %s, %v", sum, err)
 	}
@@ -206,13 +206,13 @@ func TestIdentify(t *testing.T) {
 		p.write(filepath.Join(p.fakes, "commit"), tt.commit)
 		p.write(filepath.Join(p.fakes, "changed"), tt.changed)
 		var r release
-		err := r.identify(t.Context(), tt.version)
+		err := r.identifyCommit(t.Context(), tt.version)
 		if r.version != tt.want || (err != nil) != (tt.fault != "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
 			t.Errorf("%+v: %q, %v", tt, r.version, err)
 		}
 	}
 	p.write(filepath.Join(p.fakes, "git"), "#!/bin/sh\necho no repository >&2; exit 128\n")
-	if err := new(release).identify(t.Context(), ""); err == nil || !strings.HasPrefix(err.Error(), "the commit is not known: ") || !strings.Contains(err.Error(), "no repository") {
+	if err := new(release).identifyCommit(t.Context(), ""); err == nil || !strings.HasPrefix(err.Error(), "the commit is not known: ") || !strings.Contains(err.Error(), "no repository") {
 		t.Errorf("without a repository: %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestOutputEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if out, err := output(ctx, nil, "sleep", "60"); err == nil {
+	if out, err := commandOutput(ctx, nil, "sleep", "60"); err == nil {
 		t.Errorf("it said %q", out)
 	}
 }

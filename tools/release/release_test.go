@@ -193,7 +193,7 @@ func TestFormula(t *testing.T) {
 	for _, p := range all {
 		sums[p] = "sum-" + p.String()
 	}
-	if err := r.formula(sums); err != nil {
+	if err := r.writeFormula(sums); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(out, "sluice.rb"))
@@ -220,7 +220,7 @@ func TestFormula(t *testing.T) {
 // download is what the formula says of a platform.
 func download(system, arch, base, name string) string {
 	p, _ := parsePlatforms(name)
-	lines := fmt.Sprintf("    %s do\n      url \"%s/%s\"\n      sha256 \"sum-%s\"\n", arch, base, p[0].archive("1.2.3"), name)
+	lines := fmt.Sprintf("    %s do\n      url \"%s/%s\"\n      sha256 \"sum-%s\"\n", arch, base, p[0].archiveName("1.2.3"), name)
 	if system != "" {
 		lines = "  " + system + " do\n" + lines
 	}

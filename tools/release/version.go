@@ -17,21 +17,21 @@ type platform struct{ os, arch string }
 // String is the platform as flags name it.
 func (p platform) String() string { return p.os + "/" + p.arch }
 
-// name is the beginning of the names of a platform's files.
-func (p platform) name(version string) string {
+// fileName is the beginning of the names of a platform's files.
+func (p platform) fileName(version string) string {
 	return strings.Join([]string{"sluice", version, p.os, p.arch}, "_")
 }
 
-// archive is the name of the platform's archive.
-func (p platform) archive(version string) string {
+// archiveName is the name of the platform's archive.
+func (p platform) archiveName(version string) string {
 	if p.os == "windows" {
-		return p.name(version) + ".zip"
+		return p.fileName(version) + ".zip"
 	}
-	return p.name(version) + ".tar.gz"
+	return p.fileName(version) + ".tar.gz"
 }
 
-// program is the name of the binary.
-func (p platform) program() string {
+// programName is the name of the binary.
+func (p platform) programName() string {
 	if p.os == "windows" {
 		return "sluice.exe"
 	}

@@ -25,14 +25,14 @@ type event struct {
 
 // main reads standard input to its end.
 func main() {
-	if err := summarize(os.Stdin, os.Stdout); err != nil {
+	if err := summarizeEvents(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// summarize reads events until the end of its input.
-func summarize(from io.Reader, to io.Writer) error {
+// summarizeEvents reads events until the end of its input.
+func summarizeEvents(from io.Reader, to io.Writer) error {
 	var skipped, figures []string
 	said := map[string][]string{} // by test, until it ends
 	in := bufio.NewScanner(from)
@@ -52,13 +52,13 @@ func summarize(from io.Reader, to io.Writer) error {
 		case e.Action == "output":
 			said[key] = append(said[key], e.Output)
 		case e.Action == "skip" && e.Test != "":
-			skipped = append(skipped, key+": "+cmp.Or(logged(said[key], ""), "no reason given"))
+			skipped = append(skipped, key+": "+cmp.Or(loggedAfter(said[key], ""), "no reason given"))
 			delete(said, key)
 		case e.Action == "fail" && e.Test != "":
 			fmt.Fprint(to, strings.Join(said[key], ""))
 			delete(said, key)
 		case e.Action == "pass":
-			if f := logged(said[key], "figures: "); f != "" {
+			if f := loggedAfter(said[key], "figures: "); f != "" {
 				figures = append(figures, key+": "+f)
 			}
 			delete(said, key)
@@ -67,21 +67,21 @@ func summarize(from io.Reader, to io.Writer) error {
 	for key, output := range said { // a test that ended the process never ends itself
 		fmt.Fprintf(to, "unfinished: %s\n%s", key, strings.Join(output, ""))
 	}
-	list(to, "\n%d tests were skipped\n", skipped)
-	list(to, "%d tests have figures\n", figures)
+	printList(to, "\n%d tests were skipped\n", skipped)
+	printList(to, "%d tests have figures\n", figures)
 	return in.Err()
 }
 
-// list writes lines under a title that has their number.
-func list(to io.Writer, title string, lines []string) {
+// printList writes lines under a title that has their number.
+func printList(to io.Writer, title string, lines []string) {
 	fmt.Fprintf(to, title, len(lines))
 	for _, s := range lines {
 		fmt.Fprintln(to, "  "+s)
 	}
 }
 
-// logged returns the first line that a test logged behind a mark; empty: there is none.
-func logged(output []string, mark string) string {
+// loggedAfter returns the first line that a test logged behind a mark; empty: there is none.
+func loggedAfter(output []string, mark string) string {
 	// The testing package writes in front of it where it was logged.
 	place := regexp.MustCompile(`^\s*\S+_test\.go:\d+: `)
 	for _, line := range output {

@@ -44,7 +44,7 @@ panic: oh
   p TestA: 7 of 7
 `
 	var got strings.Builder
-	if err := summarize(strings.NewReader(events), &got); err != nil {
+	if err := summarizeEvents(strings.NewReader(events), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got.String()); diff != "" {

@@ -26,8 +26,8 @@ func (l *toolLists) Load(ctx context.Context, server string) []byte {
 	return v.Data
 }
 
-// Keep implements mcpclient.Lists.
-func (l *toolLists) Keep(ctx context.Context, server string, list []byte) {
+// Replace implements mcpclient.Lists.
+func (l *toolLists) Replace(ctx context.Context, server string, list []byte) {
 	if l.store == nil {
 		return
 	}

@@ -14,9 +14,9 @@ func TestToolLists(t *testing.T) {
 		st := memory.New(memory.Config{})
 		defer st.Close()
 		lists := toolLists{store: st}
-		lists.Keep(t.Context(), "s", []byte("[1]"))
+		lists.Replace(t.Context(), "s", []byte("[1]"))
 		time.Sleep(23 * time.Hour)
-		lists.Keep(t.Context(), "s", []byte("[2]"))
+		lists.Replace(t.Context(), "s", []byte("[2]"))
 		time.Sleep(23 * time.Hour)
 		if got := lists.Load(t.Context(), "s"); string(got) != "[2]" || lists.Load(t.Context(), "other") != nil {
 			t.Errorf("the list is %q", got)
@@ -26,7 +26,7 @@ func TestToolLists(t *testing.T) {
 			t.Errorf("after a day the list is %q", got)
 		}
 		none := toolLists{}
-		none.Keep(t.Context(), "s", []byte("[1]"))
+		none.Replace(t.Context(), "s", []byte("[1]"))
 		if got := none.Load(t.Context(), "s"); got != nil {
 			t.Errorf("without a store the list is %q", got)
 		}

@@ -45,7 +45,7 @@ type shortage interface {
 // mentionsShortage looks for the words of a shortage in an error that does not
 // wrap its cause, as some libraries make them.
 func mentionsShortage(text string) bool {
-	for _, errno := range shortages() {
+	for _, errno := range shortageErrors() {
 		if strings.Contains(text, errno.Error()) {
 			return true
 		}
@@ -55,7 +55,7 @@ func mentionsShortage(text string) bool {
 
 // isShortage says whether errno is about what this process or machine lacks.
 func isShortage(errno syscall.Errno) bool {
-	for _, e := range shortages() {
+	for _, e := range shortageErrors() {
 		if errno == e {
 			return true
 		}

@@ -2,10 +2,10 @@ package fault
 
 import "syscall"
 
-// shortages returns the errors of the system that mean a shortage of our own. The
+// shortageErrors returns the errors of the system that mean a shortage of our own. The
 // constants of package syscall that have the names of Unix are never returned by
 // Windows. The numbers are those of winerror.h.
-func shortages() [9]syscall.Errno {
+func shortageErrors() [9]syscall.Errno {
 	return [...]syscall.Errno{
 		4,     // ERROR_TOO_MANY_OPEN_FILES
 		8,     // ERROR_NOT_ENOUGH_MEMORY

@@ -16,27 +16,27 @@ import (
 // Object returns the members of an object; none if v is of another kind.
 func Object(v jsontext.Value) map[string]jsontext.Value {
 	members := map[string]jsontext.Value{}
-	i := enter(v, '{')
+	i := enterValue(v, '{')
 	for i < len(v) && v[i] == '"' {
-		behind := skip(v, i)
+		behind := skipValue(v, i)
 		name := Text(v[i:behind])
-		if i = space(v, space(v, behind)+1); i >= len(v) { // behind the colon
+		if i = skipSpace(v, skipSpace(v, behind)+1); i >= len(v) { // behind the colon
 			break
 		}
-		behind = skip(v, i)
+		behind = skipValue(v, i)
 		members[name] = v[i:behind:behind]
-		i = next(v, behind)
+		i = nextPart(v, behind)
 	}
 	return members
 }
 
 // List returns the items of an array; none if v is of another kind.
 func List(v jsontext.Value) (items []jsontext.Value) {
-	i := enter(v, '[')
+	i := enterValue(v, '[')
 	for i < len(v) && v[i] != ']' {
-		behind := skip(v, i)
+		behind := skipValue(v, i)
 		items = append(items, v[i:behind:behind])
-		i = next(v, behind)
+		i = nextPart(v, behind)
 	}
 	return items
 }
@@ -44,7 +44,7 @@ func List(v jsontext.Value) (items []jsontext.Value) {
 // Text returns the string that a valid JSON string is.
 func Text(v jsontext.Value) string {
 	if n := len(v); n >= 2 {
-		if text, ok := unescape(v[1 : n-1]); ok {
+		if text, ok := unescapeSimple(v[1 : n-1]); ok {
 			return text
 		}
 	}
@@ -58,7 +58,7 @@ func Text(v jsontext.Value) string {
 func Unquote(v jsontext.Value) (string, error) {
 	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
 		if inner := v[1 : n-1]; utf8.Valid(inner) {
-			if text, ok := unescape(inner); ok {
+			if text, ok := unescapeSimple(inner); ok {
 				return text, nil
 			}
 		}
@@ -72,8 +72,8 @@ func Unquote(v jsontext.Value) (string, error) {
 	return string(b), err
 }
 
-// unescape replaces escapes of one letter, as nearly all are; ok is false if there is another.
-func unescape(inner []byte) (text string, ok bool) {
+// unescapeSimple replaces escapes of one letter, as nearly all are; ok is false if there is another.
+func unescapeSimple(inner []byte) (text string, ok bool) {
 	const letters, means = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	at := bytes.IndexByte(inner, '\\')
 	if at < 0 {
@@ -97,38 +97,38 @@ func unescape(inner []byte) (text string, ok bool) {
 	return b.String(), true
 }
 
-// enter returns where the first part of an object or array begins, or its end.
-func enter(v []byte, open byte) int {
-	i := space(v, 0)
+// enterValue returns where the first part of an object or array begins, or its end.
+func enterValue(v []byte, open byte) int {
+	i := skipSpace(v, 0)
 	if i >= len(v) || v[i] != open {
 		return len(v)
 	}
-	return space(v, i+1)
+	return skipSpace(v, i+1)
 }
 
-// next returns where the part behind a comma begins, or the end of what holds it.
-func next(v []byte, i int) int {
-	if i = space(v, i); i < len(v) && v[i] == ',' {
-		return space(v, i+1)
+// nextPart returns where the part behind a comma begins, or the end of what holds it.
+func nextPart(v []byte, i int) int {
+	if i = skipSpace(v, i); i < len(v) && v[i] == ',' {
+		return skipSpace(v, i+1)
 	}
 	return len(v)
 }
 
-// space returns where white space ends.
-func space(v []byte, i int) int {
+// skipSpace returns where white space ends.
+func skipSpace(v []byte, i int) int {
 	for i < len(v) && (v[i] == ' ' || v[i] == '\n' || v[i] == '\r' || v[i] == '\t') {
 		i++
 	}
 	return min(i, len(v))
 }
 
-// skip returns where the value ends that begins at i. It goes ahead, whatever is there.
-func skip(v []byte, i int) int {
+// skipValue returns where the value ends that begins at i. It goes ahead, whatever is there.
+func skipValue(v []byte, i int) int {
 	depth := 0
 	for ; i < len(v); i++ {
 		switch v[i] {
 		case '"':
-			if i = quoted(v, i); depth == 0 {
+			if i = skipString(v, i); depth == 0 {
 				return i
 			}
 			i-- // the loop's step
@@ -140,15 +140,15 @@ func skip(v []byte, i int) int {
 			}
 		default:
 			if depth == 0 {
-				return literal(v, i)
+				return skipLiteral(v, i)
 			}
 		}
 	}
 	return len(v)
 }
 
-// quoted returns where the string ends that begins at i.
-func quoted(v []byte, i int) int {
+// skipString returns where the string ends that begins at i.
+func skipString(v []byte, i int) int {
 	for begin := i + 1; ; {
 		n := bytes.IndexByte(v[begin:], '"')
 		if n < 0 {
@@ -164,8 +164,8 @@ func quoted(v []byte, i int) int {
 	}
 }
 
-// literal returns where a number or a word ends that begins at i.
-func literal(v []byte, i int) int {
+// skipLiteral returns where a number or a word ends that begins at i.
+func skipLiteral(v []byte, i int) int {
 	n := bytes.IndexAny(v[i+1:], " \n\r\t,:]}")
 	if n < 0 {
 		return len(v)

@@ -20,15 +20,15 @@ const (
 	maxDefinitions = 2000
 )
 
-// bearable says whether the source can be read as Markdown in time.
-func bearable(source string) bool {
+// canRead says whether the source can be read as Markdown in time.
+func canRead(source string) bool {
 	if len(source) > maxSource {
 		return false
 	}
 	var b burden
 	for source != "" {
 		line, rest, _ := strings.Cut(source, "\n")
-		if !b.line(line) {
+		if !b.addLine(line) {
 			return false
 		}
 		source = rest
@@ -46,13 +46,13 @@ type burden struct {
 	named  int   // definitions of links
 }
 
-// line adds a line, and says whether that is bearable.
-func (b *burden) line(line string) bool {
+// addLine adds a line, and says whether that is bearable.
+func (b *burden) addLine(line string) bool {
 	depth, at := Containers(line)
 	if depth > MaxDepth {
 		return false
 	}
-	if at == len(line) || begins(line) {
+	if at == len(line) || beginsBlock(line) {
 		b.at, b.open = 0, b.open[:0]
 	}
 	if text := strings.TrimLeft(line, " \t>"); text == "" {
@@ -62,7 +62,7 @@ func (b *burden) line(line string) bool {
 		b.depth = max(depth, indent/2)
 		b.nested += indent * indent / 64
 	}
-	b.brackets(line)
+	b.addBrackets(line)
 	b.at += len(line) + 1
 	if strings.HasPrefix(line[at:], "[") && strings.Contains(line, "]:") {
 		b.named++
@@ -75,9 +75,9 @@ func (b *burden) isBearable() bool {
 	return b.named <= maxDefinitions && b.nested <= maxNested && b.links <= maxLinks && len(b.open) <= maxOpen
 }
 
-// brackets adds the links of a line: at each closing bracket what stands since the opening
+// addBrackets adds the links of a line: at each closing bracket what stands since the opening
 // one is looked at, and behind it all that may be a target.
-func (b *burden) brackets(line string) {
+func (b *burden) addBrackets(line string) {
 	for i := strings.IndexAny(line, "[]"); i < len(line) && i >= 0 && b.links <= maxLinks; {
 		if line[i] == '[' {
 			b.open = append(b.open, b.at+i)
@@ -85,7 +85,7 @@ func (b *burden) brackets(line string) {
 			b.links += b.at + i - b.open[last]
 			b.open = b.open[:last]
 			if strings.HasPrefix(line[i+1:], "(") {
-				b.links += target(line[i+2:])
+				b.links += targetLength(line[i+2:])
 			}
 		}
 		next := strings.IndexAny(line[i+1:], "[]")
@@ -96,9 +96,9 @@ func (b *burden) brackets(line string) {
 	}
 }
 
-// target returns how many bytes are looked at for the target of a link in front of which
+// targetLength returns how many bytes are looked at for the target of a link in front of which
 // text stands.
-func target(text string) int {
+func targetLength(text string) int {
 	text = strings.TrimLeft(text, " ")
 	if strings.HasPrefix(text, "<") {
 		if end := strings.IndexByte(text, '>'); end >= 0 {
@@ -122,9 +122,9 @@ func target(text string) int {
 	return len(text)
 }
 
-// begins says whether line is a block of its own whatever is before it. A number begins
+// beginsBlock says whether line is a block of its own whatever is before it. A number begins
 // none within a paragraph, nor does what is indented further.
-func begins(line string) bool {
+func beginsBlock(line string) bool {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	line = line[indent:]
 	return indent < 4 && len(line) > 1 && (line[0] == '-' || line[0] == '+' || line[0] == '*') && isBlank(line[1])

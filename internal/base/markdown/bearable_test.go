@@ -58,7 +58,7 @@ func TestBearable(t *testing.T) {
 		"empty lines in nested items":  {strings.Repeat("- ", MaxDepth) + "a" + strings.Repeat("\n", 7000), false},
 		"empty lines":                  {"- a" + strings.Repeat("\n", 7000), true},
 	} {
-		if got := bearable(tt.source); got != tt.want {
+		if got := canRead(tt.source); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -89,7 +89,7 @@ func TestTarget(t *testing.T) {
 		"": 0, "abc": 3, "abc)d": 3, "abc d": 3, "abc\td": 3, "a(b)c)d": 5, "a(b(c": 5, "a(b)": 4, ")": 0, "  ab)": 2,
 		"<a b>)": 4, "<a b": 4, " <a>)": 2,
 	} {
-		if got := target(text); got != want {
+		if got := targetLength(text); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestSourceIsReadOnce(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	w := NewWatch(ctx)
-	if root, _ := p.Source(w, "*a*").Tree(); root != nil || !errors.Is(w.Err(), why) || !w.Over() {
+	if root, _ := p.Source(w, "*a*").Tree(); root != nil || !errors.Is(w.Err(), why) || !w.IsOver() {
 		t.Errorf("after the end: got %v, %v", root, w.Err())
 	}
 }
@@ -172,7 +172,7 @@ func TestParsingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	count := func(piece string, w *Watch) (n int) {
-		root := NewParser().parse([]byte(strings.Repeat(piece, 10_000)), w)
+		root := NewParser().parseTree([]byte(strings.Repeat(piece, 10_000)), w)
 		_ = ast.Walk(root, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 			if kind := node.Kind(); entering && (kind == ast.KindEmphasis || kind == ast.KindLink || kind == ast.KindAutoLink) {
 				n++
@@ -194,22 +194,22 @@ func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := NewWatch(ctx)
 	for range 3 * lookEvery {
-		if w.Over() || w.Err() != nil {
+		if w.IsOver() || w.Err() != nil {
 			t.Fatal("it is over before the end")
 		}
 	}
 	cancel()
 	steps := 1
-	for ; !w.Over(); steps++ {
+	for ; !w.IsOver(); steps++ {
 		if steps > lookEvery {
 			t.Fatal("it never looks at its context")
 		}
 	}
-	if steps != lookEvery || !w.Over() || !errors.Is(w.Err(), context.Canceled) {
+	if steps != lookEvery || !w.IsOver() || !errors.Is(w.Err(), context.Canceled) {
 		t.Errorf("over after %d steps: %v", steps, w.Err())
 	}
 	var none *Watch
-	if none.Over() || none.Err() != nil {
+	if none.IsOver() || none.Err() != nil {
 		t.Error("no watch is over")
 	}
 }

@@ -65,7 +65,7 @@ func (emphasis) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node
 	segment = segment.WithStop(segment.Start + length)
 	block.Advance(length)
 	m := &mark{segment: segment, char: line[0], length: length}
-	if m.flank(before, behind); m.isText(before, behind) {
+	if m.setFlanks(before, behind); m.isText(before, behind) {
 		return ast.NewTextSegment(segment)
 	}
 	pc.Set(marksKey, true)
@@ -77,8 +77,8 @@ func (m *mark) isText(before, behind rune) bool {
 	return !m.opens && !m.closes || m.char == '~' && (m.length > 2 || before == '~')
 }
 
-// flank finds out what a mark may do by its neighbours (CommonMark 0.31, 6.2).
-func (m *mark) flank(before, behind rune) {
+// setFlanks finds out what a mark may do by its neighbours (CommonMark 0.31, 6.2).
+func (m *mark) setFlanks(before, behind rune) {
 	spaceBefore, spaceBehind := util.IsSpaceRune(before), util.IsSpaceRune(behind)
 	pointBefore, pointBehind := util.IsPunctRune(before), util.IsPunctRune(behind)
 	left := !spaceBehind && (!pointBehind || spaceBefore || pointBefore)
@@ -129,10 +129,10 @@ func pairAll(in ast.Node) {
 			last = m
 		}
 	}
-	pair(first)
+	pairMarks(first)
 	for m := first; m != nil; m = m.later {
 		if m.Parent() != nil {
-			m.text()
+			m.toText()
 		}
 	}
 }
@@ -142,8 +142,8 @@ func pairAll(in ast.Node) {
 // its length modulo 3.
 type bottoms [3][2][2][3]int
 
-// of returns the entry for a closing mark.
-func (b *bottoms) of(m *mark) *int {
+// entryFor returns the entry for a closing mark.
+func (b *bottoms) entryFor(m *mark) *int {
 	char, opens, arithmetic := 0, 0, 0
 	switch m.char {
 	case '_':
@@ -160,28 +160,28 @@ func (b *bottoms) of(m *mark) *int {
 	return &b[char][opens][arithmetic][m.length%3]
 }
 
-// partner returns the mark that opens what m closes, and does not begin before bottom; nil: there
+// findPartner returns the mark that opens what m closes, and does not begin before bottom; nil: there
 // is none.
-func (m *mark) partner(bottom int) *mark {
+func (m *mark) findPartner(bottom int) *mark {
 	for opening := m.previous; opening != nil && opening.segment.Start >= bottom; opening = opening.previous {
-		if opening.pairs(m) {
+		if opening.canPair(m) {
 			return opening
 		}
 	}
 	return nil
 }
 
-// pair makes emphasis of the marks of a list. Each search for a partner ends where an
+// pairMarks makes emphasis of the marks of a list. Each search for a partner ends where an
 // earlier one of the same kind has found none: that keeps it linear.
-func pair(first *mark) {
+func pairMarks(first *mark) {
 	var none bottoms
 	for closing := first; closing != nil; {
 		if !closing.closes {
 			closing = closing.later
 			continue
 		}
-		bottom := none.of(closing)
-		opening := closing.partner(*bottom)
+		bottom := none.entryFor(closing)
+		opening := closing.findPartner(*bottom)
 		if opening == nil {
 			*bottom = closing.segment.Start
 			next := closing.later
@@ -191,22 +191,22 @@ func pair(first *mark) {
 			closing = next
 			continue
 		}
-		if enclose(opening, closing); closing.segment.Len() == 0 {
+		if encloseText(opening, closing); closing.segment.Len() == 0 {
 			closing = closing.later
 		}
 	}
 }
 
-// pairs says whether two marks may be partners (CommonMark 0.31, rules 9 and 10).
-func (m *mark) pairs(closing *mark) bool {
+// canPair says whether two marks may be partners (CommonMark 0.31, rules 9 and 10).
+func (m *mark) canPair(closing *mark) bool {
 	if !m.opens || m.char != closing.char || closing.arithmetic && m.inWord {
 		return false
 	}
 	return !m.closes && !closing.opens || (m.length+closing.length)%3 != 0 || closing.length%3 == 0
 }
 
-// node returns an empty node of what a mark opens.
-func (m *mark) node(level int) ast.Node {
+// newNode returns an empty node of what a mark opens.
+func (m *mark) newNode(level int) ast.Node {
 	if m.char == '~' {
 		struck := extast.NewStrikethrough()
 		struck.SetPos(m.segment.Start)
@@ -217,9 +217,9 @@ func (m *mark) node(level int) ast.Node {
 	return emphasized
 }
 
-// enclose makes what stands between two marks emphasized, and takes from both what that
+// encloseText makes what stands between two marks emphasized, and takes from both what that
 // uses.
-func enclose(opening, closing *mark) {
+func encloseText(opening, closing *mark) {
 	level := 1
 	if opening.segment.Len() >= 2 && closing.segment.Len() >= 2 {
 		level = 2
@@ -229,7 +229,7 @@ func enclose(opening, closing *mark) {
 		m.remove()
 		m = next
 	}
-	node := opening.node(level)
+	node := opening.newNode(level)
 	parent := opening.Parent()
 	for c := opening.NextSibling(); c != closing; {
 		next := c.NextSibling()
@@ -255,11 +255,11 @@ func (m *mark) remove() {
 	if m.later != nil {
 		m.later.previous = m.previous
 	}
-	m.text()
+	m.toText()
 }
 
-// text puts what is left of a mark in its place as text.
-func (m *mark) text() {
+// toText puts what is left of a mark in its place as text.
+func (m *mark) toText() {
 	parent := m.Parent()
 	if m.segment.Len() == 0 {
 		parent.RemoveChild(parent, m)

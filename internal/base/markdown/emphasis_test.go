@@ -33,7 +33,7 @@ func TestEmphasisIsThatOfCommonMark(t *testing.T) {
 		if strings.Contains(want, "<Emphasis") {
 			marked++
 		}
-		if got := shape(own.parse(source, nil), source); got != want {
+		if got := shape(own.parseTree(source, nil), source); got != want {
 			t.Fatalf("%q:\n got %s\nwant %s", source, got, want)
 		}
 	}

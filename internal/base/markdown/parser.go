@@ -54,9 +54,9 @@ func newParser(more ...util.PrioritizedValue) parser.Parser {
 	)
 }
 
-// parse returns the document of a source. Texts of the tree may be parted at any space. It
+// parseTree returns the document of a source. Texts of the tree may be parted at any space. It
 // is not all of it if w is over.
-func (p *Parser) parse(source []byte, w *Watch) ast.Node {
+func (p *Parser) parseTree(source []byte, w *Watch) ast.Node {
 	pc := parser.NewContext()
 	pc.Set(watchKey, w)
 	reader := watchedReader{text.NewReader(source), w}

@@ -35,15 +35,15 @@ func isPlainLine(line string) bool {
 		return false
 	}
 	for i := range len(line) {
-		if mayMean(line[i]) && means(line, i) {
+		if mayMean(line[i]) && meansMarkup(line, i) {
 			return false
 		}
 	}
 	return true
 }
 
-// means says whether a character that may be markup can be that where it stands.
-func means(line string, i int) bool {
+// meansMarkup says whether a character that may be markup can be that where it stands.
+func meansMarkup(line string, i int) bool {
 	switch line[i] {
 	case '.': // www. is a link
 		return i > 0 && line[i-1]|0x20 == 'w'

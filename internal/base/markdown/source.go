@@ -51,9 +51,9 @@ func (s *Source) Plain() bool {
 func (s *Source) Tree() (root ast.Node, raw []byte) {
 	if s.form != parsed {
 		s.form = parsed
-		if bearable(s.text) {
+		if canRead(s.text) {
 			s.raw = []byte(s.text)
-			s.root = s.parser.parse(s.raw, s.watch)
+			s.root = s.parser.parseTree(s.raw, s.watch)
 		}
 		if s.watch.Err() != nil {
 			s.root = nil

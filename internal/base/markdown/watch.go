@@ -17,21 +17,21 @@ const lookEvery = 256
 type Watch struct {
 	ctx   context.Context
 	steps int
-	over  bool
+	ended bool
 }
 
 // NewWatch returns the Watch of a context.
 func NewWatch(ctx context.Context) *Watch { return &Watch{ctx: ctx} }
 
-// Over notes a step, and says whether the work should end.
-func (w *Watch) Over() bool {
-	if w == nil || w.over {
+// IsOver notes a step, and says whether the work should end.
+func (w *Watch) IsOver() bool {
+	if w == nil || w.ended {
 		return w != nil
 	}
 	if w.steps++; w.steps%lookEvery == 0 {
-		w.over = w.ctx.Err() != nil
+		w.ended = w.ctx.Err() != nil
 	}
-	return w.over
+	return w.ended
 }
 
 // Err returns why the context has ended; nil: it has not.
@@ -39,7 +39,7 @@ func (w *Watch) Err() error {
 	if w == nil || w.ctx.Err() == nil {
 		return nil
 	}
-	w.over = true
+	w.ended = true
 	return context.Cause(w.ctx)
 }
 
@@ -55,7 +55,7 @@ type watchedReader struct {
 // AdvanceLine implements text.Reader.
 func (r watchedReader) AdvanceLine() {
 	r.Reader.AdvanceLine()
-	if r.watch.Over() {
+	if r.watch.IsOver() {
 		end := len(r.Source())
 		r.SetPosition(-1, text.NewSegment(end, end))
 	}
@@ -67,7 +67,7 @@ type watched struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser.
 func (p watched) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
-	if w, _ := pc.Get(watchKey).(*Watch); w.Over() {
+	if w, _ := pc.Get(watchKey).(*Watch); w.IsOver() {
 		return nil
 	}
 	return p.InlineParser.Parse(parent, block, pc)

@@ -9,12 +9,12 @@ const reserved = 5 << 10
 // beginning of short goroutines that are known to go deep. A stack that grows is copied, and
 // each frame on it is looked through for pointers to itself: at the beginning there are one
 // or two, and thirty in the middle of an encoder (BenchmarkReserve).
-func Reserve() { room(0) }
+func Reserve() { reserveFrame(0) }
 
-// room has a frame of the size that is wanted.
+// reserveFrame has a frame of the size that is wanted.
 //
 //go:noinline
-func room(at int) byte {
+func reserveFrame(at int) byte {
 	var frame [reserved]byte
 	return frame[at]
 }

@@ -37,7 +37,7 @@ func Prompt(t testing.TB, what string, elapsed, bound time.Duration) {
 	if elapsed <= bound {
 		return
 	}
-	if delay := lateness(); elapsed > bound+delays*delay {
+	if delay := wakeDelay(); elapsed > bound+delays*delay {
 		t.Errorf("%s took %v, want at most %v on a machine that wakes a goroutine up to %v late", what, elapsed, bound, delay)
 	}
 }
@@ -52,7 +52,7 @@ func Silence(t testing.TB, what string, c <-chan struct{}, d time.Duration) {
 		case <-c:
 		default:
 		}
-		Settle(d)
+		SleepAtLeast(d)
 		select {
 		case <-c:
 		default:
@@ -62,14 +62,14 @@ func Silence(t testing.TB, what string, c <-chan struct{}, d time.Duration) {
 	t.Fatalf("still not silent after %v: %s", Patience, what)
 }
 
-// Settle waits for d and, on top, for fifty times what a goroutine waits on this
+// SleepAtLeast waits for d and, on top, for fifty times what a goroutine waits on this
 // machine now: for what is not reported,
 // and what d is enough for on an idle machine.
-func Settle(d time.Duration) { time.Sleep(d + delays*lateness()) }
+func SleepAtLeast(d time.Duration) { time.Sleep(d + delays*wakeDelay()) }
 
-// lateness returns the longest that the machine now lets a goroutine wait that ought
+// wakeDelay returns the longest that the machine now lets a goroutine wait that ought
 // to run.
-func lateness() time.Duration {
+func wakeDelay() time.Duration {
 	var latest time.Duration
 	for range 20 {
 		began := time.Now()

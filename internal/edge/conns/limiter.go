@@ -79,71 +79,71 @@ type Place struct {
 	prev, next *Place
 }
 
-// place puts p among the places or, if there is no room, the surplus, and returns the
+// placeConn puts p among the places or, if there is no room, the surplus, and returns the
 // place that was evicted for it, if any; or, with p put nowhere, how long to wait
 // before the next try. blocked is how long p has waited already.
-func (l *Limiter) place(p *Place, blocked time.Duration) (victim *Place, wait time.Duration) {
+func (l *Limiter) placeConn(p *Place, blocked time.Duration) (victim *Place, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	victim, wait = l.find(blocked)
+	victim, wait = l.findRoom(blocked)
 	if l.blocked = wait > 0; l.blocked {
 		return nil, wait
 	}
 	if victim != nil && blocked > 0 {
-		l.hurried = l.now() + hurry
+		l.hurried = l.sinceStart() + hurry
 	}
 	l.places[p.conn] = p
 	if p.surplus = l.inUse >= l.max; !p.surplus {
 		l.inUse++
 	}
-	p.wait()
+	p.markWaiting()
 	return victim, 0
 }
 
-// find needs mu. It sees to it that there is a place, or returns how long it takes at
+// findRoom needs mu. It sees to it that there is a place, or returns how long it takes at
 // most until there is one; and the place that was evicted, if any.
-func (l *Limiter) find(blocked time.Duration) (victim *Place, wait time.Duration) {
-	now := l.now()
-	age, replyAge := l.age(now), grace
+func (l *Limiter) findRoom(blocked time.Duration) (victim *Place, wait time.Duration) {
+	now := l.sinceStart()
+	age, replyAge := l.requiredWait(now), grace
 	if blocked >= grace {
 		age, replyAge = 0, 0
 	}
-	room := l.waiting.old(age, now)
+	room := l.waiting.timeUntil(age, now)
 	switch surplus := len(l.places) - l.inUse; {
 	case l.inUse < l.max:
 		return nil, 0
 	case room <= 0:
-		return l.evict(&l.waiting), 0
+		return l.evictFirst(&l.waiting), 0
 	case age == shortGrace && room < never: // turns run there only, and it will not take long
 		return nil, room
 	case surplus < l.maxSurplus:
 		return nil, 0
-	case l.surplus.old(age, now) <= 0:
-		return l.evict(&l.surplus), 0
-	case l.replying.old(replyAge, now) <= 0:
-		return l.evict(&l.replying), 0
+	case l.surplus.timeUntil(age, now) <= 0:
+		return l.evictFirst(&l.surplus), 0
+	case l.replying.timeUntil(replyAge, now) <= 0:
+		return l.evictFirst(&l.replying), 0
 	}
-	return nil, min(grace-blocked, room, l.surplus.old(age, now), l.replying.old(replyAge, now))
+	return nil, min(grace-blocked, room, l.surplus.timeUntil(age, now), l.replying.timeUntil(replyAge, now))
 }
 
-// age needs mu. It returns how long a connection must have waited to be closed.
-func (l *Limiter) age(now time.Duration) time.Duration {
+// requiredWait needs mu. It returns how long a connection must have waited to be closed.
+func (l *Limiter) requiredWait(now time.Duration) time.Duration {
 	if now < l.hurried {
 		return shortGrace
 	}
 	return grace
 }
 
-// evict needs mu. It removes the first place of q, whose connection the caller closes.
-func (l *Limiter) evict(q *queue) *Place {
+// evictFirst needs mu. It removes the first place of q, whose connection the caller closes.
+func (l *Limiter) evictFirst(q *queue) *Place {
 	p := q.first
-	l.remove(p)
+	l.removePlace(p)
 	l.evicted++
 	return p
 }
 
-// remove needs mu.
-func (l *Limiter) remove(p *Place) {
+// removePlace needs mu.
+func (l *Limiter) removePlace(p *Place) {
 	p.unlink()
 	delete(l.places, p.conn)
 	if !p.surplus {
@@ -159,8 +159,8 @@ func (p *Place) close() {
 	}
 }
 
-// signal needs mu. It wakes Accept: places have changed.
-func (l *Limiter) signal() {
+// wakeAccept needs mu. It wakes Accept: places have changed.
+func (l *Limiter) wakeAccept() {
 	if !l.blocked {
 		return
 	}
@@ -186,36 +186,36 @@ func (l *Limiter) State(c net.Conn, state http.ConnState) {
 		return
 	}
 	l.mu.Lock()
-	victim := l.follow(c, state)
-	l.signal()
+	victim := l.followState(c, state)
+	l.wakeAccept()
 	l.mu.Unlock()
 	victim.close()
 }
 
-// follow needs mu. It returns the place that was evicted for this one, if any.
-func (l *Limiter) follow(c net.Conn, state http.ConnState) (victim *Place) {
+// followState needs mu. It returns the place that was evicted for this one, if any.
+func (l *Limiter) followState(c net.Conn, state http.ConnState) (victim *Place) {
 	p := l.places[c]
 	switch {
 	case p == nil: // its place was evicted
 	case state == http.StateClosed || state == http.StateHijacked:
-		l.remove(p)
+		l.removePlace(p)
 	case p.surplus && state == http.StateActive:
-		return l.promote(p)
+		return l.promoteSurplus(p)
 	default: // http.Server itself may read a body, so it takes a handler to be busy
-		p.wait()
+		p.markWaiting()
 	}
 	return nil
 }
 
-// promote needs mu. It makes a surplus p a regular one if by now there is room. It returns the
+// promoteSurplus needs mu. It makes a surplus p a regular one if by now there is room. It returns the
 // place that was evicted for that, if any.
-func (l *Limiter) promote(p *Place) (victim *Place) {
+func (l *Limiter) promoteSurplus(p *Place) (victim *Place) {
 	if l.inUse >= l.max {
-		now := l.now()
-		if l.waiting.old(l.age(now), now) > 0 {
+		now := l.sinceStart()
+		if l.waiting.timeUntil(l.requiredWait(now), now) > 0 {
 			return nil
 		}
-		victim = l.evict(&l.waiting)
+		victim = l.evictFirst(&l.waiting)
 	}
 	p.surplus = false
 	l.inUse++
@@ -223,8 +223,8 @@ func (l *Limiter) promote(p *Place) (victim *Place) {
 	return victim
 }
 
-// now is the time since start, on the monotonic clock.
-func (l *Limiter) now() time.Duration { return time.Since(l.start) }
+// sinceStart is the time since start, on the monotonic clock.
+func (l *Limiter) sinceStart() time.Duration { return time.Since(l.start) }
 
 // Stats returns how many connections are open, and how many were closed for others so
 // far.
@@ -247,8 +247,8 @@ func (p *Place) Surplus() bool {
 func (p *Place) Waiting() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
-	if p.held() {
-		p.wait()
+	if p.hasPlace() {
+		p.markWaiting()
 	}
 }
 
@@ -256,23 +256,23 @@ func (p *Place) Waiting() {
 func (p *Place) Busy() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
-	p.work()
+	p.markBusy()
 }
 
-// work needs mu.
-func (p *Place) work() {
+// markBusy needs mu.
+func (p *Place) markBusy() {
 	switch {
-	case !p.held():
+	case !p.hasPlace():
 	case p.surplus:
 		p.l.replying.push(p)
 	default:
 		p.unlink()
 	}
-	p.l.signal()
+	p.l.wakeAccept()
 }
 
-// wait needs mu.
-func (p *Place) wait() {
+// markWaiting needs mu.
+func (p *Place) markWaiting() {
 	if p.surplus {
 		p.l.surplus.push(p)
 	} else {
@@ -280,6 +280,6 @@ func (p *Place) wait() {
 	}
 }
 
-// held needs mu. It reports whether p has a place: it has not been
+// hasPlace needs mu. It reports whether p has a place: it has not been
 // evicted.
-func (p *Place) held() bool { return p.l.places[p.conn] == p }
+func (p *Place) hasPlace() bool { return p.l.places[p.conn] == p }

@@ -28,7 +28,7 @@ func (ln *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !ln.l.open(c, ln.closed) {
+	if !ln.l.openPlace(c, ln.closed) {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}
@@ -42,9 +42,9 @@ func (ln *listener) Close() error {
 	return ln.Listener.Close()
 }
 
-// open gives a new connection a place, and closes the one that must make room. It
+// openPlace gives a new connection a place, and closes the one that must make room. It
 // returns false if closed ends before there is a place.
-func (l *Limiter) open(c net.Conn, closed <-chan struct{}) bool {
+func (l *Limiter) openPlace(c net.Conn, closed <-chan struct{}) bool {
 	select {
 	case l.accepting <- struct{}{}:
 	case <-closed:
@@ -54,21 +54,21 @@ func (l *Limiter) open(c net.Conn, closed <-chan struct{}) bool {
 	p := &Place{l: l, conn: c}
 	began, blocked := time.Now(), time.Duration(0)
 	for {
-		victim, wait := l.place(p, blocked)
+		victim, wait := l.placeConn(p, blocked)
 		if wait <= 0 {
 			victim.close()
 			return true
 		}
-		if !l.await(wait, closed) {
+		if !l.awaitRoom(wait, closed) {
 			return false
 		}
 		blocked = time.Since(began)
 	}
 }
 
-// await returns when a place may have become free, or after wait. It returns false if
+// awaitRoom returns when a place may have become free, or after wait. It returns false if
 // closed ends before.
-func (l *Limiter) await(wait time.Duration, closed <-chan struct{}) bool {
+func (l *Limiter) awaitRoom(wait time.Duration, closed <-chan struct{}) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

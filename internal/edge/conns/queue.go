@@ -10,7 +10,7 @@ type queue struct {
 // push puts p at the end, from wherever it is.
 func (q *queue) push(p *Place) {
 	p.unlink()
-	p.since = p.l.now()
+	p.since = p.l.sinceStart()
 	p.in, p.prev = q, q.last
 	if q.last == nil {
 		q.first = p
@@ -20,9 +20,9 @@ func (q *queue) push(p *Place) {
 	q.last = p
 }
 
-// old returns how long it takes until the first place has waited for age: nothing or
+// timeUntil returns how long it takes until the first place has waited for age: nothing or
 // less if it has, and never if there is none.
-func (q *queue) old(age, now time.Duration) time.Duration {
+func (q *queue) timeUntil(age, now time.Duration) time.Duration {
 	if q.first == nil {
 		return never
 	}

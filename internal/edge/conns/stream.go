@@ -22,7 +22,7 @@ func (s *Stream) Busy() {
 		s.busy = true
 		s.p.busy++
 	}
-	s.p.work()
+	s.p.markBusy()
 }
 
 // Waiting says that more bytes of the request are waited for.
@@ -33,8 +33,8 @@ func (s *Stream) Waiting() {
 		s.busy = false
 		s.p.busy--
 	}
-	if s.p.busy == 0 && s.p.held() {
-		s.p.wait()
+	if s.p.busy == 0 && s.p.hasPlace() {
+		s.p.markWaiting()
 	}
 }
 

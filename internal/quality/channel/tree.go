@@ -165,7 +165,7 @@ func (t *tree) parse(source *markdown.Source) *node {
 // plain makes the source paragraphs of text.
 func (t *tree) plain(root *node) {
 	for para := range strings.SplitSeq(t.source, "\n\n") {
-		if t.watch.Over() {
+		if t.watch.IsOver() {
 			return
 		}
 		if para = strings.Trim(para, "\n"); para == "" {
@@ -173,7 +173,7 @@ func (t *tree) plain(root *node) {
 		}
 		p := t.add(root, paragraph)
 		for line := range strings.SplitSeq(para, "\n") {
-			if t.watch.Over() {
+			if t.watch.IsOver() {
 				return
 			}
 			if p.first != nil {
@@ -224,7 +224,7 @@ func (t *tree) literal(parent *node, s string) {
 // without the node that holds them.
 func (t *tree) children(parent *node, from ast.Node) {
 	t.depth++
-	for c := from.FirstChild(); c != nil && !t.watch.Over(); c = c.NextSibling() {
+	for c := from.FirstChild(); c != nil && !t.watch.IsOver(); c = c.NextSibling() {
 		if from.Type() != ast.TypeInline && c.Type() == ast.TypeBlock {
 			t.block(parent, c)
 		} else if s, ok := c.(*ast.Text); ok {

@@ -25,7 +25,7 @@ type form interface {
 
 // walk gives f the tree below n, in order, until w is over.
 func walk(w *markdown.Watch, f form, n *node) {
-	for c := n.first; c != nil && !w.Over(); c = c.next {
+	for c := n.first; c != nil && !w.IsOver(); c = c.next {
 		switch c.kind {
 		case literal:
 			f.literal(c.text)

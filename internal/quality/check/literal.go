@@ -136,7 +136,7 @@ type watchedText struct {
 
 // ReadRune implements io.RuneReader.
 func (t *watchedText) ReadRune() (rune, int, error) {
-	if t.text == "" || t.watch.Over() {
+	if t.text == "" || t.watch.IsOver() {
 		return 0, 0, io.EOF
 	}
 	r, n := utf8.DecodeRuneInString(t.text)

@@ -102,7 +102,7 @@ const maxBegin = 64
 //
 // It never returns an error.
 func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if p.watch.Over() {
+	if p.watch.IsOver() {
 		return ast.WalkStop, nil
 	}
 	if entering {

@@ -115,7 +115,7 @@ const nearDays = 1
 func newEvidence(in *Sources) *evidence {
 	e := &evidence{
 		itself: pool{}, long: map[string]bool{}, dates: map[civil]bool{}, clocks: map[int]bool{}, inUTC: map[int]bool{}, tokens: map[string]bool{}, prefixes: map[string]bool{}, pairs: map[string]bool{},
-		versions: map[string]bool{}, behind: map[string][]float64{}, members: map[string]memberKind{}, zone: in.Now.Location(), now: in.Now, stopped: in.Watch.Over,
+		versions: map[string]bool{}, behind: map[string][]float64{}, members: map[string]memberKind{}, zone: in.Now.Location(), now: in.Now, stopped: in.Watch.IsOver,
 	}
 	for _, call := range in.Calls {
 		e.document(call.Arguments, true)

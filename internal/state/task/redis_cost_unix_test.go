@@ -100,7 +100,7 @@ func TestCommandsOfATurn(t *testing.T) {
 			defer seen.mu.Unlock()
 			return strings.Contains(strings.Join(seen.lines, ""), "sluice:trace:")
 		})
-		testnet.Settle(10 * time.Millisecond)
+		testnet.SleepAtLeast(10 * time.Millisecond)
 		for _, line := range seen.accept() {
 			switch {
 			case strings.Contains(line, `"test:sluice:log:`):
@@ -166,7 +166,7 @@ func TestCommandsOfASavedTurn(t *testing.T) {
 			defer seen.mu.Unlock()
 			return strings.Count(strings.Join(seen.lines, ""), "sluice:trace:") >= turns
 		})
-		testnet.Settle(10 * time.Millisecond)
+		testnet.SleepAtLeast(10 * time.Millisecond)
 		for _, line := range seen.accept() {
 			if ofTurn(line) {
 				n++
@@ -230,7 +230,7 @@ func TestReadersShareConnections(t *testing.T) {
 			resp := two.Send(t, ctx, http.MethodGet, "/tasks/"+task+"/events", "")
 			for resp.StatusCode == http.StatusServiceUnavailable && ctx.Err() == nil { // the machine is busy: come again
 				_ = resp.Body.Close()
-				testnet.Settle(10 * time.Millisecond)
+				testnet.SleepAtLeast(10 * time.Millisecond)
 				resp = two.Send(t, ctx, http.MethodGet, "/tasks/"+task+"/events", "")
 			}
 			last := ""

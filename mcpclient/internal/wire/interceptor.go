@@ -61,7 +61,7 @@ func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequ
 	if x.List != nil && req.Method == string(mcp.MethodToolsList) {
 		req.Params = x.List.restoreCursor(req.Params)
 	}
-	resp, err := t.send(ctx, req)
+	resp, err := t.sendOnce(ctx, req)
 	if e, ok := errors.AsType[*responseError](err); ok {
 		resp, err = e.response, nil
 		resp.ID = req.ID
@@ -72,12 +72,12 @@ func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequ
 	if resp.Error == nil && resp.ID.String() != req.ID.String() {
 		return nil, errWrongID
 	}
-	return t.keep(x, req.Method, resp)
+	return t.recordAnswer(x, req.Method, resp)
 }
 
-// send sends req and returns the answer, which is never nil without an error.
-func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	return await(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
+// sendOnce sends req and returns the answer, which is never nil without an error.
+func (t *interceptor) sendOnce(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return awaitResult(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
 		if t.local && !exchangeOf(ctx).claim() {
 			return nil, &NotSentError{ErrClosed}
 		}
@@ -91,7 +91,7 @@ func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*
 
 // SendNotification sends a notification.
 func (t *interceptor) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	_, err := await(ctx, t, func(ctx context.Context) (struct{}, error) {
+	_, err := awaitResult(ctx, t, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, t.Interface.SendNotification(ctx, n)
 	})
 	if err != nil {
@@ -100,10 +100,10 @@ func (t *interceptor) SendNotification(ctx context.Context, n mcp.JSONRPCNotific
 	return nil
 }
 
-// await runs f and returns its result, or returns when ctx ends or the session
+// awaitResult runs f and returns its result, or returns when ctx ends or the session
 // is closed, whatever f does. f gets a context without a deadline: what times
 // out is decided in one place, where ctx ends.
-func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (T, error)) (none T, err error) {
+func awaitResult[T any](ctx context.Context, t *interceptor, f func(context.Context) (T, error)) (none T, err error) {
 	select {
 	case <-t.closed:
 		return none, &NotSentError{ErrClosed}
@@ -120,7 +120,7 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	// Waits: the group.
 	if !t.group.Run(func() {
 		stack.Reserve()
-		ended <- contained(inner, f)
+		ended <- callContained(inner, f)
 	}) {
 		return none, &NotSentError{ErrClosed}
 	}
@@ -149,8 +149,8 @@ type returned[T any] struct {
 	err   error
 }
 
-// contained calls f unless ctx has ended, and makes an error of a panic.
-func contained[T any](ctx context.Context, f func(context.Context) (T, error)) (r returned[T]) {
+// callContained calls f unless ctx has ended, and makes an error of a panic.
+func callContained[T any](ctx context.Context, f func(context.Context) (T, error)) (r returned[T]) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -162,8 +162,8 @@ func contained[T any](ctx context.Context, f func(context.Context) (T, error)) (
 	return r
 }
 
-// keep notes the answer in x and returns what mcp-go shall see of it.
-func (t *interceptor) keep(x *Exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+// recordAnswer notes the answer in x and returns what mcp-go shall see of it.
+func (t *interceptor) recordAnswer(x *Exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	x.RPC = resp.Error
 	if resp.Error != nil {
 		return resp, nil
@@ -215,13 +215,13 @@ func (t *interceptor) keepPage(x *Exchange, resp *transport.JSONRPCResponse) (*t
 		NextCursor string            `json:"nextCursor,omitempty"`
 	}
 	var err error
-	seen.NextCursor, err = x.List.add(page.Tools, len(resp.Result), x.List.nextCursor(page.NextCursor, t.modern))
+	seen.NextCursor, err = x.List.addPage(page.Tools, len(resp.Result), x.List.nextCursor(page.NextCursor, t.modern))
 	if err != nil {
 		return nil, err
 	}
 	seen.Tools = []json.RawMessage{}
 	if t.modern {
-		seen.Tools = append(seen.Tools, mirrored(page.Tools)...)
+		seen.Tools = append(seen.Tools, mirroredTools(page.Tools)...)
 	}
 	shown := *resp
 	shown.Result, err = json.Marshal(seen)
@@ -232,16 +232,16 @@ func (t *interceptor) keepPage(x *Exchange, resp *transport.JSONRPCResponse) (*t
 func (t *interceptor) keepCut(x *Exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	head := append([]byte(`{"result":`), resp.Result[:x.limit]...)
 	whole := *resp
-	if json.Unmarshal(x.salvage(head), &whole) != nil {
+	if json.Unmarshal(x.salvageTools(head), &whole) != nil {
 		return nil, ErrTooLarge
 	}
 	return t.keepPage(x, &whole)
 }
 
-// mirrored returns the tools that mcp-go must know: since 2026-07-28 it copies
+// mirroredTools returns the tools that mcp-go must know: since 2026-07-28 it copies
 // arguments into HTTP headers where a tool's schema asks for it (SEP-2243). Tools
 // that it cannot read, or would only warn of in slog.Default, stay unknown to it.
-func mirrored(tools []json.RawMessage) []json.RawMessage {
+func mirroredTools(tools []json.RawMessage) []json.RawMessage {
 	var known []json.RawMessage
 	for _, raw := range tools {
 		var t mcp.Tool

@@ -346,10 +346,10 @@ func TestRequestHandlerIsPassedOn(t *testing.T) {
 // A session sees over HTTP that it is one: mcp-go cancels there by ending the request.
 func TestInterceptedShowsHTTP(t *testing.T) {
 	t.Parallel()
-	if _, ok := (Session{}).intercepted(&interceptor{Interface: result(`{}`)}).(transport.HTTPConnection); !ok {
+	if _, ok := (Session{}).withInterceptor(&interceptor{Interface: result(`{}`)}).(transport.HTTPConnection); !ok {
 		t.Error("an HTTP transport does not look like one")
 	}
-	if _, ok := (Session{}).intercepted(&interceptor{Interface: struct{ transport.Interface }{}}).(transport.HTTPConnection); ok {
+	if _, ok := (Session{}).withInterceptor(&interceptor{Interface: struct{ transport.Interface }{}}).(transport.HTTPConnection); ok {
 		t.Error("another transport looks like HTTP")
 	}
 }

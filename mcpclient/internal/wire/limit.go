@@ -19,21 +19,21 @@ type limiter struct {
 // has grown above the limit.
 func (l *limiter) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
-	if l.over(p[:n]) {
+	if l.isOverLimit(p[:n]) {
 		return 0, ErrTooLarge
 	}
 	return n, err
 }
 
-// over counts p and reports whether an event in it is too large.
-func (l *limiter) over(p []byte) bool {
+// isOverLimit counts p and reports whether an event in it is too large.
+func (l *limiter) isOverLimit(p []byte) bool {
 	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
-			l.count(p)
+			l.countBytes(p)
 			return l.size > l.limit
 		}
-		l.count(p[:i])
+		l.countBytes(p[:i])
 		if l.size > l.limit {
 			return true
 		}
@@ -45,8 +45,8 @@ func (l *limiter) over(p []byte) bool {
 	}
 }
 
-// count adds p, which holds no LF, to the event and the line at hand.
-func (l *limiter) count(p []byte) {
+// countBytes adds p, which holds no LF, to the event and the line at hand.
+func (l *limiter) countBytes(p []byte) {
 	l.size += len(p)
 	l.line += len(p) - bytes.Count(p, []byte("\r"))
 }

@@ -305,7 +305,7 @@ func TestLinesWithdrawnFrameIsNotWritten(t *testing.T) {
 		{data: []byte("one\n"), x: x, done: make(chan struct{})},
 		{data: []byte("two\n"), x: NewCall(), done: make(chan struct{})},
 	} {
-		if err := f.write(&b); err != nil {
+		if err := f.writeFrame(&b); err != nil {
 			t.Error(err)
 		}
 		<-f.done

@@ -30,8 +30,8 @@ const (
 type List struct {
 	// Tools are the definitions as the server sent them.
 	Tools []json.RawMessage
-	// Left is how many tools were seen and left out.
-	Left int
+	// LeftOut is how many tools were seen and left out.
+	LeftOut int
 	// more says that the server has tools that were not seen.
 	more bool
 	// repeated says that the server named a cursor again.
@@ -42,12 +42,12 @@ type List struct {
 	pages, bytes int
 }
 
-// add takes over a page of so many bytes and returns the cursor of the next page to
+// addPage takes over a page of so many bytes and returns the cursor of the next page to
 // ask for, "" for none. A list that has no tools, only pages, is an error.
-func (l *List) add(page []json.RawMessage, size int, cursor string) (string, error) {
+func (l *List) addPage(page []json.RawMessage, size int, cursor string) (string, error) {
 	kept := min(len(page), MaxTools-len(l.Tools))
 	l.Tools = append(l.Tools, page[:kept]...)
-	l.Left += len(page) - kept
+	l.LeftOut += len(page) - kept
 	l.pages++
 	l.bytes += size
 	full := len(l.Tools) == MaxTools || l.pages >= maxPages || l.bytes >= maxListBytes
@@ -107,7 +107,7 @@ func (l *List) Missing() string {
 	if l.repeated {
 		return fmt.Sprintf("the list of tools names a cursor again: only the first %d are read", len(l.Tools))
 	}
-	if l.Left == 0 && !l.more {
+	if l.LeftOut == 0 && !l.more {
 		return ""
 	}
 	return fmt.Sprintf("the list of tools is too long: only the first %d are read", len(l.Tools))
@@ -180,9 +180,9 @@ func cutResult(dec *jsontext.Decoder) (page cutPage) {
 	return page
 }
 
-// salvage makes a response with the id that x waits for out of the beginning of one
+// salvageTools makes a response with the id that x waits for out of the beginning of one
 // that is too large, or returns nil if that is not a list of tools.
-func (x *Exchange) salvage(head []byte) []byte {
+func (x *Exchange) salvageTools(head []byte) []byte {
 	if x.List == nil {
 		return nil
 	}

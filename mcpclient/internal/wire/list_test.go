@@ -28,7 +28,7 @@ func TestListIsBounded(t *testing.T) {
 		var l List
 		cursor, err := "first", error(nil)
 		for pages := 0; cursor != "" && pages < 2*maxPages; pages++ {
-			cursor, err = l.add(tt.page, tt.size, fmt.Sprint(pages))
+			cursor, err = l.addPage(tt.page, tt.size, fmt.Sprint(pages))
 		}
 		if l.pages != tt.wantAll || err != tt.wantErr || err == nil && (!l.more || l.Missing() == "") {
 			t.Errorf("%s: %d pages were read, error %v, %q", name, l.pages, err, l.Missing())
@@ -86,9 +86,9 @@ func TestListOfPages(t *testing.T) {
 		"below so many bytes":  {List{bytes: maxListBytes - 11}, 2, "c", "c", 0, ""},
 	} {
 		l := tt.before
-		cursor, err := l.add(tools[:tt.page], 10, tt.cursor)
-		if err != nil || cursor != tt.wantCursor || l.Left != tt.wantLeft || l.Missing() != tt.missing {
-			t.Errorf("%s: cursor %q, left %d, %q, %v", name, cursor, l.Left, l.Missing(), err)
+		cursor, err := l.addPage(tools[:tt.page], 10, tt.cursor)
+		if err != nil || cursor != tt.wantCursor || l.LeftOut != tt.wantLeft || l.Missing() != tt.missing {
+			t.Errorf("%s: cursor %q, left %d, %q, %v", name, cursor, l.LeftOut, l.Missing(), err)
 		}
 	}
 }

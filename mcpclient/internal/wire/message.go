@@ -106,8 +106,8 @@ func (m *message) setMember(key string, value jsontext.Value) {
 	}
 }
 
-// kind returns the kind of the message.
-func (m *message) kind() messageKind {
+// classify returns the kind of the message.
+func (m *message) classify() messageKind {
 	switch {
 	case m.id == nil:
 		return nothing

@@ -49,9 +49,9 @@ type lastLine struct {
 	text string        // valid once done is closed
 }
 
-// explain returns err with the last line, which mostly says why the child has ended. It waits for
+// withLastWords returns err with the last line, which mostly says why the child has ended. It waits for
 // that line, but not for a process that holds stderr open.
-func (l *lastLine) explain(err error) error {
+func (l *lastLine) withLastWords(err error) error {
 	limit := time.NewTimer(outputGrace)
 	defer limit.Stop()
 	select {
@@ -79,8 +79,8 @@ type Command struct {
 	Hide   *redact.Scrubber
 }
 
-// start starts the child. It lives until stop, or until this process dies.
-func (c Command) start(g *Group) (*process, error) {
+// startChild starts the child. It lives until stop, or until this process dies.
+func (c Command) startChild(g *Group) (*process, error) {
 	path, err := lookUp(c.Name, c.Env)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (c Command) start(g *Group) (*process, error) {
 	p.cmd.Env = append([]string{}, c.Env...) // not nil: that would mean ours
 	p.cmd.Dir = c.Dir
 	p.cmd.SysProcAttr = childAttr()
-	theirs, err := p.pipes()
+	theirs, err := p.makePipes()
 	if err != nil {
 		closeAll(theirs)
 		p.closePipes()
@@ -100,7 +100,7 @@ func (c Command) start(g *Group) (*process, error) {
 	// signal of Linux belongs to it), waits, and kills the process group.
 	// Ends: the child is reaped.
 	// Waits: the group.
-	if !g.Run(func() { p.live(started, theirs) }) {
+	if !g.Run(func() { p.runChild(started, theirs) }) {
 		started <- ErrClosed
 	}
 	if err := <-started; err != nil {
@@ -117,9 +117,9 @@ func (c Command) start(g *Group) (*process, error) {
 	return p, nil
 }
 
-// pipes makes the three pipes. They are ours and not exec's: Wait then neither
+// makePipes makes the three pipes. They are ours and not exec's: Wait then neither
 // waits for a grandchild that holds one open nor closes one before it is read.
-func (p *process) pipes() (theirs []*os.File, err error) {
+func (p *process) makePipes() (theirs []*os.File, err error) {
 	pipe := func(name string) (r, w *os.File) {
 		if err == nil {
 			r, w, err = os.Pipe()
@@ -137,10 +137,10 @@ func (p *process) pipes() (theirs []*os.File, err error) {
 	return []*os.File{in, out, errOut}, err
 }
 
-// live starts the child, waits for its end and clears up after it. On Linux the
+// runChild starts the child, waits for its end and clears up after it. On Linux the
 // parent-death signal of a child comes when the thread ends that forked it, so
 // the thread is kept for this goroutine until the child is gone.
-func (p *process) live(started chan<- error, theirs []*os.File) {
+func (p *process) runChild(started chan<- error, theirs []*os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
@@ -166,20 +166,20 @@ func (p *process) live(started chan<- error, theirs []*os.File) {
 // SIGTERM, then with SIGKILL. It leaves the first two out once the group is forced.
 func (p *process) stop() {
 	p.stdin.Close()
-	if p.wait(StdinGrace) {
+	if p.awaitExit(StdinGrace) {
 		return
 	}
 	terminateGroup(p.cmd.Process)
-	if p.wait(TermGrace) {
+	if p.awaitExit(TermGrace) {
 		return
 	}
 	killGroup(p.cmd.Process)
 	<-p.exited
 }
 
-// wait waits for the end of the child, for limit at most and no longer than until the
+// awaitExit waits for the end of the child, for limit at most and no longer than until the
 // group is forced. It reports whether the child has ended.
-func (p *process) wait(limit time.Duration) bool {
+func (p *process) awaitExit(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

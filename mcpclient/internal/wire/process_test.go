@@ -107,7 +107,7 @@ func TestStderrOfAChild(t *testing.T) {
 	}()
 	last := lastLine{done: make(chan struct{})}
 	c.logStderr(r, &last)
-	if err := last.explain(errEnded); err.Error() != "the server has ended its output; its last words: last" || !errors.Is(err, errEnded) {
+	if err := last.withLastWords(errEnded); err.Error() != "the server has ended its output; its last words: last" || !errors.Is(err, errEnded) {
 		t.Errorf("the end is explained by %v", err)
 	}
 	type line struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// read is the only goroutine that reads.
-func (l *lines) read() {
+// readLoop is the only goroutine that reads.
+func (l *lines) readLoop() {
 	defer l.in.Close()
 	r := bufio.NewReader(l.in)
 	for {
@@ -25,11 +25,11 @@ func (l *lines) read() {
 			err = ErrTooLarge
 		}
 		if err != nil {
-			l.fail(err)
+			l.failConnection(err)
 			return
 		}
 		if whole {
-			l.receive(line)
+			l.receiveLine(line)
 		}
 	}
 }
@@ -64,13 +64,13 @@ func (l *lines) receiveCut(head []byte) bool {
 	if err != nil {
 		return false
 	}
-	l.deliver(answer{&transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: result}, true})
+	l.deliverAnswer(answer{&transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: result}, true})
 	return true
 }
 
-// deliver hands an answer to the request that waits for it. A second answer to the
+// deliverAnswer hands an answer to the request that waits for it. A second answer to the
 // same request, or one to none, is dropped.
-func (l *lines) deliver(a answer) {
+func (l *lines) deliverAnswer(a answer) {
 	l.mu.Lock()
 	waiting := l.pending[a.resp.ID.String()]
 	delete(l.pending, a.resp.ID.String())
@@ -80,17 +80,17 @@ func (l *lines) deliver(a answer) {
 	}
 }
 
-// receive handles one line. What is not a JSON-RPC message is skipped: a stray
+// receiveLine handles one line. What is not a JSON-RPC message is skipped: a stray
 // print of the server must not end its session.
-func (l *lines) receive(line []byte) {
+func (l *lines) receiveLine(line []byte) {
 	for m := range splitMessages(line) {
-		switch m.kind() {
+		switch m.classify() {
 		case answered:
 			if resp := m.toResponse(); resp != nil {
-				l.deliver(answer{resp: resp})
+				l.deliverAnswer(answer{resp: resp})
 			}
 		case questioned:
-			l.answer(m.text)
+			l.answerServer(m.text)
 		case nothing:
 			if m.method {
 				l.passNotification(m.text)
@@ -110,9 +110,9 @@ func (l *lines) passNotification(text []byte) {
 	}
 }
 
-// answer answers a request of the server, such as a ping. A server that asks
+// answerServer answers a request of the server, such as a ping. A server that asks
 // faster than it reads the answers is not answered.
-func (l *lines) answer(line []byte) {
+func (l *lines) answerServer(line []byte) {
 	var req transport.JSONRPCRequest
 	l.mu.Lock()
 	handle := l.onRequest
@@ -136,7 +136,7 @@ func (l *lines) answer(line []byte) {
 			resp = transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "not supported", nil)
 		}
 		if data, err := json.Marshal(resp); err == nil {
-			_, _ = l.hand(context.Background(), data)
+			_, _ = l.handOver(context.Background(), data)
 		}
 	})
 }

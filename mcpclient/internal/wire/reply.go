@@ -27,7 +27,7 @@ const TailWait = 50 * time.Millisecond
 // to its end first: then the body is what was read and the stream behind it.
 func wholeReply(resp *http.Response, x *Exchange, stop context.CancelFunc) (io.ReadCloser, error) {
 	r := newReply(resp, x, stop)
-	state, err := r.read()
+	state, err := r.readReply()
 	if state == questioned {
 		src := resp.Body
 		return body{r.streamRest(&io.LimitedReader{R: src, N: int64(x.limit)}), func() error {
@@ -38,8 +38,8 @@ func wholeReply(resp *http.Response, x *Exchange, stop context.CancelFunc) (io.R
 	resp.Body.Close()
 	stop()
 	if errors.Is(err, ErrTooLarge) {
-		if whole := x.salvage(r.head()); whole != nil {
-			return io.NopCloser(bytes.NewReader(r.framed(whole))), nil
+		if whole := x.salvageTools(r.messageHead()); whole != nil {
+			return io.NopCloser(bytes.NewReader(r.frameMessage(whole))), nil
 		}
 	}
 	if state == answered && !r.events {
@@ -57,8 +57,8 @@ func newReply(resp *http.Response, x *Exchange, stop context.CancelFunc) *reply 
 	}
 }
 
-// head returns the beginning of the message in which the reply broke off.
-func (r *reply) head() []byte {
+// messageHead returns the beginning of the message in which the reply broke off.
+func (r *reply) messageHead() []byte {
 	if !r.events {
 		return r.buf
 	}
@@ -66,8 +66,8 @@ func (r *reply) head() []byte {
 	return append(r.data, rest...)
 }
 
-// framed returns a message as the body of such a reply.
-func (r *reply) framed(message []byte) []byte {
+// frameMessage returns a message as the body of such a reply.
+func (r *reply) frameMessage(message []byte) []byte {
 	if !r.events {
 		return message
 	}
@@ -102,9 +102,9 @@ type reply struct {
 	cursor, retry []byte
 }
 
-// read reads src until it ends, breaks off, grows too large or turns into a
+// readReply reads src until it ends, breaks off, grows too large or turns into a
 // conversation.
-func (r *reply) read() (messageKind, error) {
+func (r *reply) readReply() (messageKind, error) {
 	state := nothing
 	for {
 		r.buf = slices.Grow(r.buf, minRead)
@@ -114,10 +114,10 @@ func (r *reply) read() (messageKind, error) {
 			return state, ErrTooLarge
 		}
 		if r.events && state == nothing {
-			state = r.scan()
+			state = r.scanEvents()
 			switch state {
 			case nothing:
-				r.forget()
+				r.dropNotes()
 			case answered:
 				// Timer (tail of a reply): cancels a stream whose answer has come and which stays
 				// open.
@@ -149,7 +149,7 @@ func (r *reply) readEnd() (messageKind, error) {
 	text := r.buf
 	if r.events {
 		if text = r.data; r.seen < len(r.buf) {
-			text = r.head()
+			text = r.messageHead()
 		}
 	}
 	state, m := r.findAnswer(text)
@@ -157,12 +157,12 @@ func (r *reply) readEnd() (messageKind, error) {
 	case state == stray && r.events:
 		r.buf = r.buf[:r.event]
 		return nothing, nil
-	case state == stray && m.isFor(r.id) && m.kind() == stray:
+	case state == stray && m.isFor(r.id) && m.classify() == stray:
 		return nothing, &cutError{errNoAnswer}
 	case state != answered:
 		return nothing, nil
 	case !m.isPlain():
-		r.buf = append(r.buf[:r.event:r.event], r.framed(m.marshalFitted())...)
+		r.buf = append(r.buf[:r.event:r.event], r.frameMessage(m.marshalFitted())...)
 	}
 	r.answer = m
 	return answered, nil
@@ -172,7 +172,7 @@ func (r *reply) readEnd() (messageKind, error) {
 // message is.
 func (r *reply) findAnswer(text []byte) (state messageKind, found message) {
 	for m := range splitMessages(text) {
-		found, state = m, m.kind()
+		found, state = m, m.classify()
 		switch {
 		case state != answered:
 		case m.isFor(r.id):
@@ -189,9 +189,9 @@ func (r *reply) isResumable(err error) bool {
 	return r.resumes && len(r.cursor) > 0 && !errors.Is(err, ErrTooLarge)
 }
 
-// scan looks at the events that are complete in buf. It returns at the first response or
+// scanEvents looks at the events that are complete in buf. It returns at the first response or
 // request.
-func (r *reply) scan() messageKind {
+func (r *reply) scanEvents() messageKind {
 	for {
 		i := bytes.IndexByte(r.buf[r.seen:], '\n')
 		if i < 0 {
@@ -210,7 +210,7 @@ func (r *reply) scan() messageKind {
 		switch {
 		case state == answered:
 			if r.answer = m; !m.isPlain() {
-				r.replaceEvent(r.framed(m.marshalFitted()))
+				r.replaceEvent(r.frameMessage(m.marshalFitted()))
 			}
 		case state == stray:
 			r.replaceEvent(r.resumeMark())
@@ -261,9 +261,9 @@ func (r *reply) resumeMark() []byte {
 // maxNotes is how much of the notifications before an answer is kept.
 const maxNotes = 64 << 10
 
-// forget drops the notifications so far once they have become many: a tool that
+// dropNotes drops the notifications so far once they have become many: a tool that
 // reports its progress in detail is not one whose answer is too large.
-func (r *reply) forget() {
+func (r *reply) dropNotes() {
 	if r.event > maxNotes {
 		mark := r.resumeMark()
 		r.buf = append(append(r.buf[:0:0], mark...), r.buf[r.event:]...)

@@ -76,13 +76,13 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	case req.Method == http.MethodDelete:
 		return rt.sendDelete(req)
 	case req.Method != http.MethodPost, req.Header.Get(mcp.HeaderMethod) == string(mcp.MethodSubscriptionsListen):
-		return rt.stream(req)
+		return rt.sendStream(req)
 	}
-	return rt.post(req)
+	return rt.sendPost(req)
 }
 
-// stream sends a request whose reply is a stream without an end.
-func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
+// sendStream sends a request whose reply is a stream without an end.
+func (rt *roundTripper) sendStream(req *http.Request) (*http.Response, error) {
 	cursor := req.Header.Get("Last-Event-ID")
 	resp, err := rt.next.RoundTrip(req)
 	if cursor != "" && isPassing(resp, err) {
@@ -92,7 +92,7 @@ func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if rt.sse && resp.StatusCode >= 300 { // mcp-go's error would not say which status
-		discard(resp.Body)
+		discardBody(resp.Body)
 		return nil, &HTTPStatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	}
 	bounded := &limiter{r: resp.Body, limit: MaxListReply}
@@ -117,7 +117,7 @@ func isPassing(resp *http.Response, err error) bool {
 // tries again until the call's time is over. It pauses first.
 func (rt *roundTripper) nothingYet(req *http.Request, resp *http.Response) (*http.Response, error) {
 	if resp != nil {
-		discard(resp.Body)
+		discardBody(resp.Body)
 	}
 	pause := time.NewTimer(resumePause)
 	defer pause.Stop()
@@ -138,14 +138,14 @@ func (rt *roundTripper) sendDelete(req *http.Request) (*http.Response, error) {
 	defer cancel()
 	resp, err := rt.next.RoundTrip(req.WithContext(ctx))
 	if err == nil {
-		discard(resp.Body)
+		discardBody(resp.Body)
 		resp.Body = http.NoBody
 	}
 	return resp, err
 }
 
-// post sends one JSON-RPC message and reads its whole reply.
-func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
+// sendPost sends one JSON-RPC message and reads its whole reply.
+func (rt *roundTripper) sendPost(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
 	for name, value := range x.Header {
 		if req.Header.Del(name); value != "" {
@@ -173,7 +173,7 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 	}
 	if resp.StatusCode >= 300 {
 		defer cancel()
-		return nil, rt.refusal(req, resp, x, cancel)
+		return nil, rt.readRefusal(req, resp, x, cancel)
 	}
 	whole, err := wholeReply(resp, x, cancel)
 	if err != nil {
@@ -183,13 +183,13 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refusal returns the meaning of a reply with an error status. A response to the request is the
+// readRefusal returns the meaning of a reply with an error status. A response to the request is the
 // answer, whatever the status; but one that speaks of the session, with 404 or 400, means that
 // the session is lost.
-func (rt *roundTripper) refusal(req *http.Request, resp *http.Response, x *Exchange, stop context.CancelFunc) error {
+func (rt *roundTripper) readRefusal(req *http.Request, resp *http.Response, x *Exchange, stop context.CancelFunc) error {
 	r := newReply(resp, x, stop)
 	r.src, r.limit, r.resumes, r.onMessage = io.LimitReader(resp.Body, maxErrorBody), maxErrorBody, false, nil
-	state, _ := r.read()
+	state, _ := r.readReply()
 	resp.Body.Close()
 	answer := state == answered && !x.id.IsNil()
 	session := req.Header.Get(transport.HeaderKeySessionID) != "" || rt.sse
@@ -264,9 +264,9 @@ func dialFailed(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// discard reads a small rest of a body, so that its connection can be used again, and
+// discardBody reads a small rest of a body, so that its connection can be used again, and
 // closes it.
-func discard(b io.ReadCloser) {
+func discardBody(b io.ReadCloser) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxErrorBody))
 	b.Close()
 }

@@ -51,7 +51,7 @@ func (s *sieve) readMore() {
 	s.buf = slices.Grow(s.buf, minRead)
 	n, err := s.src.Read(s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
-	for s.scan() != nothing {
+	for s.scanEvents() != nothing {
 		s.event = s.seen
 	}
 	s.ready = s.event

@@ -32,7 +32,7 @@ type lines struct {
 	// frames hands messages over to write; it has no room, so that hand knows whether
 	// write has taken one.
 	frames    chan *frame
-	gone      chan struct{} // closed when the connection is dead
+	dead      chan struct{} // closed when the connection is dead
 	serverAsk chan struct{} // a place for each server request that is being answered
 	closeOnce sync.Once
 
@@ -59,8 +59,8 @@ type frame struct {
 	consumed int
 }
 
-// write writes the frame, unless its caller has left.
-func (f *frame) write(w io.Writer) (err error) {
+// writeFrame writes the frame, unless its caller has left.
+func (f *frame) writeFrame(w io.Writer) (err error) {
 	defer close(f.done)
 	if f.x.claim() {
 		f.consumed, err = w.Write(f.data)
@@ -75,7 +75,7 @@ func newLines(in io.ReadCloser, out io.WriteCloser, c *Group, stuck time.Duratio
 	return &lines{
 		in: in, out: out, group: c, stuck: stuck, stop: stop,
 		frames:    make(chan *frame),
-		gone:      make(chan struct{}),
+		dead:      make(chan struct{}),
 		serverAsk: make(chan struct{}, maxServerRequests),
 		pending:   map[string]chan answer{},
 	}
@@ -88,7 +88,7 @@ func (l *lines) Start(context.Context) error {
 	// (`mcpclient/internal/wire/receive.go`).
 	// Ends: the other side ends.
 	// Waits: the group.
-	if !l.group.Run(l.read) {
+	if !l.group.Run(l.readLoop) {
 		return ErrClosed
 	}
 	// Goroutine (write, one for each pipe): writes messages: **the only one that can hang in a
@@ -96,7 +96,7 @@ func (l *lines) Start(context.Context) error {
 	// Ends: the connection is dead; a timer ends a write that lasts too long and closes the
 	// pipe.
 	// Waits: the group.
-	if !l.group.Run(l.write) {
+	if !l.group.Run(l.writeLoop) {
 		return ErrClosed
 	}
 	return nil
@@ -105,7 +105,7 @@ func (l *lines) Start(context.Context) error {
 // Close ends the connection and the other side.
 func (l *lines) Close() error {
 	l.closeOnce.Do(func() {
-		l.fail(ErrClosed)
+		l.failConnection(ErrClosed)
 		l.stop()
 	})
 	return nil
@@ -138,29 +138,29 @@ func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (
 	}
 	id := req.ID.String()
 	answered := make(chan answer, 1)
-	l.expect(id, answered)
-	defer l.forget(id)
-	f, err := l.hand(ctx, data)
+	l.expectAnswer(id, answered)
+	defer l.forgetAnswer(id)
+	f, err := l.handOver(ctx, data)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case a := <-answered:
-		return a.of(ctx), nil
+		return a.recordIn(ctx), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-l.gone:
+	case <-l.dead:
 	}
 	select {
 	case a := <-answered: // it was read before the end
-		return a.of(ctx), nil
+		return a.recordIn(ctx), nil
 	default:
 	}
 	<-f.done // soon: the pipe is closed
 	if f.consumed == 0 {
-		return nil, &NotSentError{l.reason()}
+		return nil, &NotSentError{l.failReason()}
 	}
-	return nil, &cutError{l.reason()}
+	return nil, &cutError{l.failReason()}
 }
 
 // SendNotification sends a notification. It returns when the message is taken
@@ -170,17 +170,17 @@ func (l *lines) SendNotification(ctx context.Context, n mcp.JSONRPCNotification)
 	if err != nil {
 		return err
 	}
-	_, err = l.hand(ctx, data)
+	_, err = l.handOver(ctx, data)
 	return err
 }
 
-// hand gives a message to the writing goroutine. If it returns an error, nothing
+// handOver gives a message to the writing goroutine. If it returns an error, nothing
 // was or will be written.
-func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
+func (l *lines) handOver(ctx context.Context, data []byte) (*frame, error) {
 	f := &frame{data: append(data, '\n'), x: exchangeOf(ctx), done: make(chan struct{})}
 	select {
-	case <-l.gone:
-		return nil, &NotSentError{l.reason()}
+	case <-l.dead:
+		return nil, &NotSentError{l.failReason()}
 	case <-ctx.Done():
 		return nil, &NotSentError{ctx.Err()}
 	default:
@@ -190,74 +190,74 @@ func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
 		return f, nil
 	case <-ctx.Done():
 		return nil, &NotSentError{ctx.Err()}
-	case <-l.gone:
-		return nil, &NotSentError{l.reason()}
+	case <-l.dead:
+		return nil, &NotSentError{l.failReason()}
 	}
 }
 
-// write is the only goroutine that writes, so that nothing else waits for a pipe
+// writeLoop is the only goroutine that writes, so that nothing else waits for a pipe
 // that is full. A write that does not come back in time ends the connection: the
 // child has stopped reading, and every call behind it would wait too.
-func (l *lines) write() {
+func (l *lines) writeLoop() {
 	// Timer (stuck, one for each pipe): ends a write that lasts too long, and closes the pipe.
 	// Ends: write ends.
 	// Waits: nobody: it only fails the connection.
-	watchdog := time.AfterFunc(l.stuck, func() { l.fail(ErrStuck) })
+	watchdog := time.AfterFunc(l.stuck, func() { l.failConnection(ErrStuck) })
 	watchdog.Stop()
 	defer watchdog.Stop()
 	for {
 		select {
 		case f := <-l.frames:
 			watchdog.Reset(l.stuck)
-			err := f.write(l.out)
+			err := f.writeFrame(l.out)
 			watchdog.Stop()
 			if err != nil {
-				l.fail(err)
+				l.failConnection(err)
 				return
 			}
-		case <-l.gone:
+		case <-l.dead:
 			return
 		}
 	}
 }
 
-// fail ends the connection. Closing the pipe frees a write that hangs in it; the
+// failConnection ends the connection. Closing the pipe frees a write that hangs in it; the
 // read ends with the other side.
-func (l *lines) fail(err error) {
+func (l *lines) failConnection(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return
 	}
 	l.err = err
-	close(l.gone)
+	close(l.dead)
 	l.out.Close()
 }
 
-// reason returns why the connection is dead; nil while it lives.
-func (l *lines) reason() error {
+// failReason returns why the connection is dead; nil while it lives.
+func (l *lines) failReason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// of notes in ctx's exchange what the answer lacks, and returns it.
-func (a answer) of(ctx context.Context) *transport.JSONRPCResponse {
+// recordIn notes in ctx's exchange what the answer lacks, and returns it.
+func (a answer) recordIn(ctx context.Context) *transport.JSONRPCResponse {
 	if x := exchangeOf(ctx); a.cut && x.List != nil {
 		x.List.more = true
 	}
 	return a.resp
 }
 
-// expect has the answer with this id sent to answer, which has room for one, until forget.
-func (l *lines) expect(id string, answer chan answer) {
+// expectAnswer has the answer with this id sent to answer, which has room for one, until forget.
+func (l *lines) expectAnswer(id string, answer chan answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending[id] = answer
 }
 
-// forget ends expect. An answer that comes later is dropped.
-func (l *lines) forget(id string) {
+// forgetAnswer ends expect. An answer that comes later is dropped.
+func (l *lines) forgetAnswer(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, id)

@@ -40,18 +40,18 @@ type Session struct {
 	// Lost is called when the transport finds its connection dead, from a goroutine of
 	// its own, and perhaps more than once. It must not block.
 	Lost func(error)
-	// Gone is closed once Lost was called.
-	Gone <-chan struct{}
+	// Dead is closed once Lost was called.
+	Dead <-chan struct{}
 }
 
 // HTTP returns the transport of a streamable HTTP server. c is made by
 // [Client.HTTP].
 func HTTP(s Session, url string, c *http.Client) (transport.Interface, error) {
-	conn, err := transport.NewStreamableHTTP(url, transport.WithHTTPBasicClient(c), transport.WithHTTPLogger(silent()))
+	conn, err := transport.NewStreamableHTTP(url, transport.WithHTTPBasicClient(c), transport.WithHTTPLogger(silentLogger()))
 	if err != nil {
 		return nil, err
 	}
-	return s.intercepted(&interceptor{Interface: conn}), nil
+	return s.withInterceptor(&interceptor{Interface: conn}), nil
 }
 
 // SSE returns the transport of a server of protocol 2024-11-05, whose answers come
@@ -59,45 +59,45 @@ func HTTP(s Session, url string, c *http.Client) (transport.Interface, error) {
 // says where to post.
 func SSE(s Session, url string, c *http.Client, endpoint time.Duration) (transport.Interface, error) {
 	// The response timeout is out of the way: the context's is the one that counts.
-	conn, err := transport.NewSSE(url, transport.WithHTTPClient(c), transport.WithSSELogger(silent()),
+	conn, err := transport.NewSSE(url, transport.WithHTTPClient(c), transport.WithSSELogger(silentLogger()),
 		transport.WithEndpointTimeout(endpoint), transport.WithResponseTimeout(24*time.Hour))
 	if err != nil {
 		return nil, err
 	}
 	conn.SetConnectionLostHandler(func(err error) { s.Lost(&cutError{err}) })
-	return s.intercepted(&interceptor{Interface: conn, cut: s.Gone}), nil
+	return s.withInterceptor(&interceptor{Interface: conn, cut: s.Dead}), nil
 }
 
 // InProcess returns the transport of a server in this process.
 func InProcess(s Session, server *server.MCPServer) transport.Interface {
-	return s.intercepted(&interceptor{Interface: transport.NewInProcessTransport(server), local: true})
+	return s.withInterceptor(&interceptor{Interface: transport.NewInProcessTransport(server), local: true})
 }
 
 // Child starts c and returns the transport over its pipes. stuck is how long one
 // write may take before the child is given up.
 func Child(s Session, c Command, stuck time.Duration) (transport.Interface, error) {
-	p, err := c.start(s.Group)
+	p, err := c.startChild(s.Group)
 	if err != nil {
 		return nil, err
 	}
 	l := newLines(p.stdout, p.stdin, s.Group, stuck, p.stop)
-	l.explain = p.last.explain
+	l.explain = p.last.withLastWords
 	// Goroutine (lost, one for each pipe): reports to the session that its pipe is dead.
 	// Ends: the connection is dead.
 	// Waits: the group.
 	if !s.Group.Run(func() {
-		<-l.gone
-		s.Lost(l.reason())
+		<-l.dead
+		s.Lost(l.failReason())
 	}) {
 		p.stop()
 		return nil, ErrClosed
 	}
-	return s.intercepted(&interceptor{Interface: l}), nil
+	return s.withInterceptor(&interceptor{Interface: l}), nil
 }
 
-// intercepted completes t with what the session knows. mcp-go must see of an HTTP
+// withInterceptor completes t with what the session knows. mcp-go must see of an HTTP
 // transport that it is one.
-func (s Session) intercepted(t *interceptor) transport.Interface {
+func (s Session) withInterceptor(t *interceptor) transport.Interface {
 	t.group, t.closed = s.Group, s.Closed
 	conn, ok := t.Interface.(transport.HTTPConnection)
 	if !ok {
@@ -106,6 +106,6 @@ func (s Session) intercepted(t *interceptor) transport.Interface {
 	return httpInterceptor{t, conn}
 }
 
-// silent is mcp-go's logger: its lines repeat URLs, and what they say the caller
+// silentLogger is mcp-go's logger: its lines repeat URLs, and what they say the caller
 // logs itself.
-func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func silentLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }

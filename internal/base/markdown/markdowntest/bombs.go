@@ -12,9 +12,9 @@ type Bomb struct{ Name, Text string }
 // Bombs returns texts of at most size bytes: the ideas of the pathological tests of cmark,
 // cmark-gfm, commonmark.js and markdown-it, and what was found here.
 func Bombs(size int) (all []Bomb) {
-	add := func(name, text string) { all = append(all, Bomb{name, cut(text, size)}) }
+	add := func(name, text string) { all = append(all, Bomb{name, cutText(text, size)}) }
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
-	for _, unit := range units() {
+	for _, unit := range repeatedUnits() {
 		add(fmt.Sprintf("%q", unit), fill(unit))
 	}
 	half := func(unit string) string { return strings.Repeat(unit, size/2/len(unit)) }
@@ -33,8 +33,8 @@ func Bombs(size int) (all []Bomb) {
 	add("titles that do not end", strings.Repeat("[a](b \"", 2500)+third("a "))
 	add("titles in brackets that do not end", strings.Repeat("[a](b (", 2500)+third("a "))
 	add("targets that do not end", strings.Repeat("[a](<b", 2500)+third("a"))
-	add("backticks of all lengths", ticks(size))
-	add("backticks that grow, then text", ticks(size/2)+half("a "))
+	add("backticks of all lengths", backtickRuns(size))
+	add("backticks that grow, then text", backtickRuns(size/2)+half("a "))
 	add("a list in a list in a list", deepList(size))
 	add("deep lists, then empty lines", strings.Repeat("- ", 30)+"x"+fill("\n"))
 	add("a deep list in a quote, then empty lines", "> "+strings.Repeat("- ", 30)+"x\n"+fill(">\n"))
@@ -43,7 +43,7 @@ func Bombs(size int) (all []Bomb) {
 	add("tags with attributes that do not end", fill("<a b=\"c\" "))
 	add("declarations that do not end", fill("<!A ")+fill("<![CDATA["))
 	add("definitions of one name", fill("[a]: /b\n")+"[a]")
-	add("definitions and their uses", definitions(size))
+	add("definitions and their uses", linkDefinitions(size))
 	add("a table of many columns", "|"+third("a|")+"\n|"+third("-|")+"\n"+third("|\n"))
 	add("tables whose rules are long", fill("a\rb\n-\v\n"))
 	add("cells of escaped bars", "|a|\n|-|\n|"+fill(`\|`))
@@ -55,8 +55,8 @@ func Bombs(size int) (all []Bomb) {
 	return all
 }
 
-// units are texts that are repeated.
-func units() []string {
+// repeatedUnits are texts that are repeated.
+func repeatedUnits() []string {
 	return []string{
 		"_a*", "*a_ ", "~a*", "**a_ ", "a**b*c*", "_a ", "a_ ", "*a", "*a ", "a*", "*a _b ", "a**b", "_*", "***", "*_~~`", "~~a ", "~~*a*~~ ", "*a_", "_a_b", "**a*b_c~d", "*a*b", "__init__", "* a *a", "*[", "*[a", "*[a](b)* ",
 		"[a", "a]", "[ a_", "[ (](", "![[]()", "[a](<b", "[a](b", "[a](", "[a](\"", "[", "]", "![", "[a][b] ", "[[a](b)](c) ", "[a]: <", "[a]:", "[\\", "[x](y) ", "![a](https://b.c/d.png) ", "[*a](b)", "[_](_", "![](", "[![a](b)](c)",
@@ -71,11 +71,11 @@ func units() []string {
 	}
 }
 
-// cut returns at most size bytes of a text.
-func cut(text string, size int) string { return text[:min(len(text), size)] }
+// cutText returns at most size bytes of a text.
+func cutText(text string, size int) string { return text[:min(len(text), size)] }
 
-// ticks are runs of backticks, each longer than the one before.
-func ticks(size int) string {
+// backtickRuns are runs of backticks, each longer than the one before.
+func backtickRuns(size int) string {
 	var b strings.Builder
 	for n := 1; b.Len() < size; n++ {
 		b.WriteString("e" + strings.Repeat("`", n))
@@ -92,8 +92,8 @@ func deepList(size int) string {
 	return b.String()
 }
 
-// definitions are definitions of links, and then one use of each.
-func definitions(size int) string {
+// linkDefinitions are definitions of links, and then one use of each.
+func linkDefinitions(size int) string {
 	var b, uses strings.Builder
 	for n := 0; b.Len() < size/2; n++ {
 		name := "[n" + strconv.Itoa(n) + "]"

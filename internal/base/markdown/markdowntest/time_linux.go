@@ -15,13 +15,13 @@ const threadClock = 3
 func Timed(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	began := used()
+	began := threadTime()
 	f()
-	return used() - began
+	return threadTime() - began
 }
 
-// used is the processor time of this thread. That of getrusage(2) may come in ticks.
-func used() time.Duration {
+// threadTime is the processor time of this thread. That of getrusage(2) may come in ticks.
+func threadTime() time.Duration {
 	var t syscall.Timespec
 	_, _, _ = syscall.Syscall(syscall.SYS_CLOCK_GETTIME, threadClock, uintptr(unsafe.Pointer(&t)), 0)
 	return time.Duration(t.Nano())

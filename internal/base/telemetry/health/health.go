@@ -84,11 +84,11 @@ func (b Breaker) MarshalJSON() ([]byte, error) {
 		LastFailure  *time.Time `json:"last_failure_time"`
 		LastChange   *time.Time `json:"last_state_change"`
 		Successes    uint32     `json:"consecutive_successes"`
-	}{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds(), stamp(b.LastFailure), stamp(b.LastChange), b.Successes})
+	}{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds(), timeOrNull(b.LastFailure), timeOrNull(b.LastChange), b.Successes})
 }
 
-// stamp returns a time in UTC with milliseconds; nil: it is not known.
-func stamp(at time.Time) *time.Time {
+// timeOrNull returns a time in UTC with milliseconds; nil: it is not known.
+func timeOrNull(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil
 	}

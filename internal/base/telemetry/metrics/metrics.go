@@ -55,7 +55,7 @@ func (r *Registry) Counter(name, help string, labels ...string) Counter {
 	if r == nil {
 		return Counter{}
 	}
-	vec := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
+	vec := registerOnce(r, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
 	if len(labels) == 0 {
 		return Counter{vec, vec.WithLabelValues()}
 	}
@@ -85,26 +85,26 @@ type Histogram struct {
 // Histogram returns a histogram. One without labels is shown from the start. The
 // buckets reach from a local tool's millisecond to a whole turn's half minute.
 func (r *Registry) Histogram(name, help string, labels ...string) Histogram {
-	return r.histogram(name, help, prometheus.ExponentialBuckets(0.001, 2, 16), labels)
+	return r.newHistogram(name, help, prometheus.ExponentialBuckets(0.001, 2, 16), labels)
 }
 
 // Fractions returns a histogram of values from 0 to 1, in tenths.
 func (r *Registry) Fractions(name, help string, labels ...string) Histogram {
-	return r.histogram(name, help, []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}, labels)
+	return r.newHistogram(name, help, []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}, labels)
 }
 
 // Sizes returns a histogram of lengths, from 64 to a million.
 func (r *Registry) Sizes(name, help string, labels ...string) Histogram {
-	return r.histogram(name, help, prometheus.ExponentialBuckets(64, 4, 8), labels)
+	return r.newHistogram(name, help, prometheus.ExponentialBuckets(64, 4, 8), labels)
 }
 
-// histogram registers a histogram with the buckets given. One without labels is
+// newHistogram registers a histogram with the buckets given. One without labels is
 // resolved here, so that observing costs no look-up.
-func (r *Registry) histogram(name, help string, buckets []float64, labels []string) Histogram {
+func (r *Registry) newHistogram(name, help string, buckets []float64, labels []string) Histogram {
 	if r == nil {
 		return Histogram{}
 	}
-	vec := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	vec := registerOnce(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: namespace, Name: name, Help: help, Buckets: buckets,
 	}, labels))
 	if len(labels) == 0 {
@@ -161,8 +161,8 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	})
 }
 
-// register returns c, or what was registered before in its place.
-func register[C prometheus.Collector](r *Registry, c C) C {
+// registerOnce returns c, or what was registered before in its place.
+func registerOnce[C prometheus.Collector](r *Registry, c C) C {
 	err := r.prom.Register(c)
 	if err == nil {
 		return c

@@ -19,9 +19,9 @@ type spanExporter struct {
 
 // ExportSpans implements sdktrace.SpanExporter.
 func (e *spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	ctx, end := e.t.bounded(ctx)
+	ctx, end := e.t.withGiveUp(ctx)
 	defer end()
-	e.t.report.failed("traces", e.SpanExporter.ExportSpans(ctx, spans))
+	e.t.report.logFailure("traces", e.SpanExporter.ExportSpans(ctx, spans))
 	return nil
 }
 
@@ -33,14 +33,14 @@ type metricExporter struct {
 
 // Export implements sdkmetric.Exporter.
 func (e *metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	ctx, end := e.t.bounded(ctx)
+	ctx, end := e.t.withGiveUp(ctx)
 	defer end()
-	e.t.report.failed("metrics", e.Exporter.Export(ctx, m))
+	e.t.report.logFailure("metrics", e.Exporter.Export(ctx, m))
 	return nil
 }
 
-// bounded returns a context that ends with ctx, and when we give up.
-func (t *Telemetry) bounded(ctx context.Context) (_ context.Context, end func()) {
+// withGiveUp returns a context that ends with ctx, and when we give up.
+func (t *Telemetry) withGiveUp(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(t.exporting, cancel)
 	return ctx, func() {

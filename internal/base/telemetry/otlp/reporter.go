@@ -21,9 +21,9 @@ type reporter struct {
 	more int // failures since then
 }
 
-// failed logs err unless it is nil, or the last line is not old enough: then it is
+// logFailure logs err unless it is nil, or the last line is not old enough: then it is
 // counted.
-func (r *reporter) failed(signal string, err error) {
+func (r *reporter) logFailure(signal string, err error) {
 	if err == nil {
 		return
 	}
@@ -45,7 +45,7 @@ func (r *reporter) failed(signal string, err error) {
 // takeOver makes the SDK, which has one place for that in a process, pass to the reporter what
 // it would write to stderr, values of variables among it.
 func (r *reporter) takeOver() {
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { r.failed("sdk", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { r.logFailure("sdk", err) }))
 	otel.SetLogger(logr.New(sdkLog{r}))
 }
 

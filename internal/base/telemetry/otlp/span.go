@@ -23,19 +23,19 @@ type tracer struct{ spans oteltrace.Tracer }
 func (t *tracer) Begin(kind trace.Kind, operation, subject string, header http.Header) trace.Recorder {
 	ctx := context.Background()
 	if parents := header[parentHeader]; len(parents) == 1 {
-		ctx = parsed(ctx, parents[0])
+		ctx = withParent(ctx, parents[0])
 	}
-	return t.begin(ctx, kind, operation, subject)
+	return t.beginSpan(ctx, kind, operation, subject)
 }
 
-// parsed returns a context with the span that a traceparent names; ctx, if it names none.
-func parsed(ctx context.Context, parent string) context.Context {
+// withParent returns a context with the span that a traceparent names; ctx, if it names none.
+func withParent(ctx context.Context, parent string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent})
 }
 
-// begin begins a span below the one in ctx, if any. It is recorded when it
+// beginSpan begins a span below the one in ctx, if any. It is recorded when it
 // ends.
-func (t *tracer) begin(ctx context.Context, kind trace.Kind, operation, subject string) *span {
+func (t *tracer) beginSpan(ctx context.Context, kind trace.Kind, operation, subject string) *span {
 	name := operation
 	if subject != "" {
 		name += " " + subject
@@ -64,7 +64,7 @@ type span struct {
 
 // Begin begins a span below s. Spans below one another may end in any order.
 func (s *span) Begin(kind trace.Kind, operation, subject string) trace.Recorder {
-	return s.t.begin(s.ctx, kind, operation, subject)
+	return s.t.beginSpan(s.ctx, kind, operation, subject)
 }
 
 // String sets an attribute. The key is a name of the semantic conventions where
@@ -85,7 +85,7 @@ func (s *span) Propagate(header http.Header) {
 
 // Link adds a link to the span that a traceparent names, whatever has become of it.
 func (s *span) Link(name string) {
-	if to := oteltrace.SpanContextFromContext(parsed(context.Background(), name)); to.IsValid() {
+	if to := oteltrace.SpanContextFromContext(withParent(context.Background(), name)); to.IsValid() {
 		s.span.AddLink(oteltrace.Link{SpanContext: to})
 	}
 }

@@ -57,7 +57,7 @@ func New(cfg Config) (*Telemetry, error) {
 	t := &Telemetry{report: &reporter{log: cfg.Log}}
 	t.exporting, t.giveUp = context.WithCancel(context.Background())
 	t.report.takeOver()
-	res, err := describe(cfg.Version)
+	res, err := describeProgram(cfg.Version)
 	if err == nil && cfg.Traces {
 		err = t.sendTraces(cfg, res)
 	}
@@ -74,9 +74,9 @@ func New(cfg Config) (*Telemetry, error) {
 // scope names what the spans come from.
 const scope = "sluice"
 
-// describe returns what the spans and metrics are reported to be of. The variables
+// describeProgram returns what the spans and metrics are reported to be of. The variables
 // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
-func describe(version string) (*resource.Resource, error) {
+func describeProgram(version string) (*resource.Resource, error) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	res, err := resource.New(context.Background(),
@@ -149,13 +149,13 @@ func (t *Telemetry) Close(limit time.Duration) {
 			// Goroutine (last spans): sends what is queued.
 			// Ends: it is sent, or `giveUp` is called.
 			// Waits: `Close`.
-			ending.Go(func() { t.report.failed("traces", t.traces.Shutdown(context.Background())) })
+			ending.Go(func() { t.report.logFailure("traces", t.traces.Shutdown(context.Background())) })
 		}
 		if t.metrics != nil {
 			// Goroutine (last metrics): sends what the registry holds.
 			// Ends: they are sent, or `giveUp` is called.
 			// Waits: `Close`.
-			ending.Go(func() { t.report.failed("metrics", t.metrics.Shutdown(context.Background())) })
+			ending.Go(func() { t.report.logFailure("metrics", t.metrics.Shutdown(context.Background())) })
 		}
 	})
 }

@@ -98,9 +98,9 @@ func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		r := &reporter{log: zerolog.New(&log)}
-		r.failed("traces", nil)
+		r.logFailure("traces", nil)
 		for range 130 { // seconds
-			r.failed("traces", errors.New("away"))
+			r.logFailure("traces", errors.New("away"))
 			time.Sleep(time.Second)
 		}
 		if got := strings.Count(log.String(), "telemetry_unavailable"); got != 3 {

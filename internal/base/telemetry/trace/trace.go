@@ -66,7 +66,7 @@ func Request(ctx context.Context, t Tracer, header http.Header, operation, subje
 	if t == nil {
 		return ctx, Span{}
 	}
-	return with(ctx, t.Begin(Server, operation, subject, header))
+	return withRecorder(ctx, t.Begin(Server, operation, subject, header))
 }
 
 // Root begins the first span of work that continues without a request: a trace of its own. A
@@ -75,7 +75,7 @@ func Root(ctx context.Context, t Tracer, operation, subject string) (context.Con
 	if t == nil {
 		return ctx, Span{}
 	}
-	return with(ctx, t.Begin(Internal, operation, subject, nil))
+	return withRecorder(ctx, t.Begin(Internal, operation, subject, nil))
 }
 
 // Start begins a span below that of ctx, and returns it in a context. It makes none if
@@ -85,18 +85,18 @@ func Start(ctx context.Context, kind Kind, operation, subject string) (context.C
 	if !parent.On() {
 		return ctx, parent
 	}
-	return with(ctx, parent.rec.Begin(kind, operation, subject))
+	return withRecorder(ctx, parent.rec.Begin(kind, operation, subject))
 }
 
-// with returns a context in which rec is the current span.
-func with(ctx context.Context, rec Recorder) (context.Context, Span) {
+// withRecorder returns a context in which rec is the current span.
+func withRecorder(ctx context.Context, rec Recorder) (context.Context, Span) {
 	return context.WithValue(ctx, key{}, rec), Span{rec}
 }
 
 // Within returns ctx with the Recorder that of makes of its own, which is nil if there is
 // none: it sees the spans of one turn before telemetry does.
 func Within(ctx context.Context, of func(below Recorder) Recorder) context.Context {
-	ctx, _ = with(ctx, of(Of(ctx).rec))
+	ctx, _ = withRecorder(ctx, of(Of(ctx).rec))
 	return ctx
 }
 
@@ -163,7 +163,7 @@ func (s Span) Float(key string, value float64) {
 // End ends the span. Of err only the type is reported.
 func (s Span) End(err error) {
 	if s.rec != nil {
-		s.rec.End(failure(err))
+		s.rec.End(failureOf(err))
 	}
 }
 
@@ -177,9 +177,9 @@ func (s Span) Fail(why string) {
 // cancelled is the failure of what nobody waited for any more.
 const cancelled = "cancelled"
 
-// failure is the status of a span: a type of the contract, never a message,
+// failureOf is the status of a span: a type of the contract, never a message,
 // which may hold what a user said.
-func failure(err error) string {
+func failureOf(err error) string {
 	switch {
 	case err == nil:
 		return ""

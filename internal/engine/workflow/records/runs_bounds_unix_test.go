@@ -181,7 +181,7 @@ func TestClockOfRedisJumpsInARun(t *testing.T) {
 			server, move := redistest.StartWithClock(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "")
 			hook := func() {
 				move(by)
-				testnet.Settle(7 * time.Second) // in which the others look for the dead
+				testnet.SleepAtLeast(7 * time.Second) // in which the others look for the dead
 			}
 			file := unasked(fmt.Sprintf(wholetest.Paying, wholetest.HookedBank(t, &paid, hook)+"/mcp"))
 			one, two := overRedis(t, server, file), overRedis(t, server, file)

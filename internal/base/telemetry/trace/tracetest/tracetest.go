@@ -64,13 +64,13 @@ func (t *Tree) String() string {
 	defer t.mu.Unlock()
 	var b strings.Builder
 	for _, s := range t.roots {
-		s.write(&b, 0)
+		s.writeTree(&b, 0)
 	}
 	return b.String()
 }
 
-// write renders a span and those below it, a line each, attributes sorted.
-func (s *span) write(b *strings.Builder, depth int) {
+// writeTree renders a span and those below it, a line each, attributes sorted.
+func (s *span) writeTree(b *strings.Builder, depth int) {
 	fmt.Fprintf(b, "%s%s", strings.Repeat("  ", depth), s.name)
 	if s.kind != trace.Internal {
 		fmt.Fprintf(b, " (%s)", [...]string{"", "server", "client"}[s.kind])
@@ -87,7 +87,7 @@ func (s *span) write(b *strings.Builder, depth int) {
 	b.WriteByte('\n')
 	slices.SortStableFunc(s.children, func(a, b *span) int { return strings.Compare(a.name, b.name) })
 	for _, c := range s.children {
-		c.write(b, depth+1)
+		c.writeTree(b, depth+1)
 	}
 }
 
@@ -100,21 +100,21 @@ func (s *span) Begin(kind trace.Kind, operation, subject string) trace.Recorder 
 	return c
 }
 
-// set keeps the last value of an attribute.
-func (s *span) set(key, value string) {
+// setAttribute keeps the last value of an attribute.
+func (s *span) setAttribute(key, value string) {
 	s.tree.mu.Lock()
 	defer s.tree.mu.Unlock()
 	s.attributes[key] = value
 }
 
 // String implements trace.Recorder.
-func (s *span) String(key, value string) { s.set(key, value) }
+func (s *span) String(key, value string) { s.setAttribute(key, value) }
 
 // Int implements trace.Recorder.
-func (s *span) Int(key string, value int) { s.set(key, fmt.Sprint(value)) }
+func (s *span) Int(key string, value int) { s.setAttribute(key, fmt.Sprint(value)) }
 
 // Float implements trace.Recorder.
-func (s *span) Float(key string, value float64) { s.set(key, fmt.Sprint(value)) }
+func (s *span) Float(key string, value float64) { s.setAttribute(key, fmt.Sprint(value)) }
 
 // Propagate implements trace.Recorder: the number of the span stands for its id.
 func (s *span) Propagate(header http.Header) {
@@ -122,7 +122,7 @@ func (s *span) Propagate(header http.Header) {
 }
 
 // Link implements trace.Recorder.
-func (s *span) Link(name string) { s.set("link", name) }
+func (s *span) Link(name string) { s.setAttribute("link", name) }
 
 // End implements trace.Recorder.
 func (s *span) End(failure string) {
