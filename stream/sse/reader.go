@@ -12,7 +12,7 @@ import (
 
 // Event is one frame as a client sees it.
 type Event struct {
-	ID    string // the last id seen, which may be of an earlier frame
+	ID    string // the last id so far, perhaps of an earlier frame
 	Type  string // "message" when the frame named none
 	Data  string // data lines joined by LF
 	Retry time.Duration
@@ -21,10 +21,9 @@ type Event struct {
 // errTooLong is the error of a frame that is larger than the Reader allows.
 var errTooLong = errors.New("sse: frame too long")
 
-// Reader reads a stream as the WHATWG rules say: LF, CR and CRLF end a line, a
-// leading byte order mark is dropped, comments and unknown fields are skipped, a
-// frame without data is no event, and one that the stream's end cuts is dropped.
-// Bytes that are no UTF-8 are handed on as they are.
+// Reader reads a stream as the WHATWG rules say: LF, CR and CRLF end a line. A leading byte order
+// mark, comments and unknown fields are skipped. A frame without data is not an event, and neither
+// is a frame that the end of the stream cuts. Bytes that are not UTF-8 are passed on as they are.
 type Reader struct {
 	br     *bufio.Reader
 	limit  int

@@ -1,6 +1,5 @@
-// Package sse writes events to a client as Server-Sent Events (WHATWG HTML, section
-// 9.2), and reads such streams. What the frames say is an encoder's business
-// (stream.Encoder).
+// Package sse writes events to a client as Server-Sent Events (WHATWG HTML, section 9.2), and reads
+// such streams. An encoder (stream.Encoder) makes the content of the frames.
 //
 // A Writer gathers frames and writes them when its user is about to wait, or
 // when there are many. A heartbeat goes out after a silence. Each write has a
@@ -33,8 +32,8 @@ const keepBuffer = 64 << 10
 // such frames: most of its time it waits for the model.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// spillAt is how many bytes Write holds back before it writes without being asked, and spillKept the
-// same where Config.Spill does more than that: a store is asked to keep what is written.
+// spillAt is the number of bytes that Write holds back before it writes by itself. spillKept is the
+// same if Config.Spill also writes to a store.
 const spillAt, spillKept = 16 << 10, 48 << 10
 
 // ping is the heartbeat of streams whose clients read comments.
@@ -47,23 +46,23 @@ func Ping() []byte { return ping }
 // zero.
 type Config struct {
 	Encoder stream.Encoder
-	// Heartbeat is the silence after which the Encoder's heartbeat is sent; 0 disables.
+	// Heartbeat is the silence after which the Encoder's heartbeat is sent; 0 turns it off.
 	Heartbeat time.Duration
-	// WriteTimeout bounds one write to the client; 0 means no bound.
+	// WriteTimeout bounds one write to the client; 0 turns the limit off.
 	WriteTimeout time.Duration
-	// HTTP1 says that the response goes over HTTP/1 without TLS, where a deadline that passes
-	// while nothing is written does no harm. It then stands for several writes, each of which
-	// may take up to a sixteenth longer.
+	// HTTP1 says that the response goes over HTTP/1 without TLS, where a deadline that passes while
+	// nothing is written does no harm. One deadline then serves several writes, and each write may
+	// take up to a sixteenth longer.
 	HTTP1 bool
-	// Spill is called by Write in place of Flush, which it calls in turn, when much has come
-	// together; nil: Flush.
+	// If many bytes have gathered, Write calls Spill in place of Flush. Spill must call Flush. nil:
+	// Flush.
 	Spill func() error
 	// OnFail is called, once and perhaps from another goroutine, when a write
 	// fails. The error wraps fault.ErrClientGone. It must not call the Writer.
 	OnFail func(error)
 }
 
-// Stats says what a Writer did.
+// Stats holds the figures of a Writer.
 type Stats struct {
 	Blocked time.Duration // time spent in writes
 	Stalled bool          // a write ran into WriteTimeout
@@ -114,21 +113,21 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 // Write encodes ev. It reaches the client with the next Flush, or when enough has
 // come together.
 func (s *Writer) Write(stamp stream.Stamp, ev stream.Event) error {
-	buf := s.takeBuffer()
+	buf := s.currentBuffer()
 	*buf = s.cfg.Encoder.Encode(*buf, stamp, ev)
 	return s.flushIfFull()
 }
 
 // WriteFrame adds a frame that is not an event of a turn.
 func (s *Writer) WriteFrame(frame []byte) error {
-	buf := s.takeBuffer()
+	buf := s.currentBuffer()
 	*buf = append(*buf, frame...)
 	return s.flushIfFull()
 }
 
-// takeBuffer returns the buffer for frames that wait. A stream without any has
-// none: most of them wait for a model.
-func (s *Writer) takeBuffer() *[]byte {
+// currentBuffer returns the buffer for frames that wait. A stream without such frames has no buffer:
+// most streams wait for a model.
+func (s *Writer) currentBuffer() *[]byte {
 	if s.buf == nil {
 		s.buf = buffers.Get().(*[]byte)
 	}
@@ -158,7 +157,7 @@ func (s *Writer) Flush() error {
 // flushLocked needs mu.
 func (s *Writer) flushLocked() error {
 	if s.buf != nil {
-		if len(*s.buf) > 0 { // an encoder may have no words for an event
+		if len(*s.buf) > 0 { // an encoder may write nothing for an event
 			s.writeLocked(*s.buf)
 		}
 		*s.buf = (*s.buf)[:0]
@@ -173,8 +172,8 @@ func (s *Writer) flushLocked() error {
 // errDiscarded is the error of a Writer whose reply breaks off.
 var errDiscarded = fmt.Errorf("%w: its stream breaks off", fault.ErrClientGone)
 
-// Discard drops what was not written yet. Nothing is written any more, and Close returns an
-// error.
+// Discard drops the frames that are not yet written. After it nothing more is written, and Close
+// returns an error.
 func (s *Writer) Discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"sluice/stream/sse"
 )
 
-// ReadAll returns the events of a stream, whose lines and events have at most limit
-// bytes, up to its end or an error, which is not io.EOF.
+// ReadAll returns the events of a stream up to its end, with a nil error at io.EOF. A line, and the
+// data of an event, have at most limit bytes.
 func ReadAll(r io.Reader, limit int) (events []sse.Event, err error) {
 	reader := sse.NewReader(r, limit)
 	for {
