@@ -16,11 +16,12 @@ type Approval struct {
 	Prompt string            `json:"prompt"`
 	// Calls are those that wait. They have not been reported as tool calls.
 	Calls []ApprovalCall `json:"calls,omitempty"`
-	// Schema is the JSON Schema of what a person may fill in; nil: nothing.
+	// Schema is the JSON Schema of the values that a person may fill in; nil if there are no such
+	// values.
 	Schema jsontext.Value `json:"schema,omitempty"`
 	// ExpiresAt is after when nobody can answer any more, as in RFC 3339, in UTC.
 	ExpiresAt string `json:"expires_at"`
-	// Token is what an answer needs; empty where the question is only listed.
+	// Token opens the question for an answer. It is empty in a list of questions.
 	Token  string `json:"token,omitempty"`
 	TaskID string `json:"task_id,omitempty"` // empty: the turn is not kept
 	// Truncated is true in a list that has not all of Prompt, Schema and Calls.
@@ -50,8 +51,8 @@ func (*Approval) markEvent() {}
 // Name returns "approval".
 func (*Approval) Name() string { return approvalName }
 
-// Allow wants a question that can be answered. That nothing but others and Done follow
-// is the Guard's own rule.
+// Allow wants a question that can be answered. The Guard itself checks that only other questions
+// and Done follow.
 func (a *Approval) Allow(*Turn) error {
 	switch {
 	case a.ID == "" || a.Kind == "" || a.ExpiresAt == "" || a.Token == "":

@@ -7,9 +7,8 @@ type attributable interface {
 	Attributed(Attribution) Event
 }
 
-// Attributed returns a copy of ev that says whose it is, or ev itself if it has no
-// place for that. What names its origin already keeps it: it comes from further
-// inside.
+// Attributed returns a copy of ev with the origin a, or ev itself if its type has no origin. An
+// event with an origin keeps it: the inner runner knows it better.
 func Attributed(ev Event, a Attribution) Event {
 	switch ev := ev.(type) {
 	case *Thinking:
@@ -45,8 +44,8 @@ func copyAttributed[T any, P interface {
 	return P(&c)
 }
 
-// fill sets an origin unless the event has one: what is reported from within a team keeps the
-// innermost.
+// setOrigin sets an origin unless the event has one. An event from within a team keeps the
+// innermost origin.
 func (own *Attribution) fill(a Attribution) {
 	if *own == (Attribution{}) {
 		*own = a

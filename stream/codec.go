@@ -18,11 +18,11 @@ import (
 //
 //	{"n":3,"at":41000000,"event":"tool_completed","data":{…}}
 //
-// It holds what the event means, not a frame, so that any encoder can write it
-// later: the same one makes the same bytes as at first. Durations are nanoseconds.
+// It stores the meaning of the event and not a frame. An encoder can write it later, and writes the
+// same bytes as at first. Durations are nanoseconds.
 //
-// Pieces of an answer that came together share a line (Storage), which has the number of
-// the first of them; the others have the next ones:
+// Pieces of an answer that came together share a line (Storage). The line has the number of the
+// first piece, and the others count on from it:
 //
 //	{"n":4,"at":41000000,"event":"deltas","data":{"texts":["Hel","lo"]}}
 
@@ -95,8 +95,8 @@ func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
 	return to.text, nil
 }
 
-// appendEnvelope appends what stands before an event's data. Names of events are ours, and
-// need no escapes.
+// appendEnvelope appends the text in front of an event's data. The names are our own, without
+// characters to escape.
 func appendEnvelope(dst []byte, s Stamp, name string) []byte {
 	dst = strconv.AppendInt(append(dst, `{"n":`...), int64(s.N), 10)
 	dst = strconv.AppendInt(append(dst, `,"at":`...), int64(s.At), 10)
@@ -112,8 +112,8 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// appendDelta is AppendStored for what most events are, without what is allocated for
-// any type. Its texts are valid UTF-8, so quoting cannot fail.
+// appendDelta is AppendStored for the most frequent event. It saves the memory that the general
+// form allocates. Its texts are valid UTF-8, so quoting cannot fail.
 func appendDelta(dst []byte, d *Delta) ([]byte, error) {
 	dst = appendOrigin(append(dst, '{'), &d.Attribution)
 	dst, err := jsontext.AppendQuote(append(dst, `"text":`...), d.Text)
@@ -144,7 +144,7 @@ func (a *Attribution) isValidUTF8() bool {
 	return utf8.ValidString(a.AgentID) && utf8.ValidString(a.NodeID) && utf8.ValidString(a.SessionID)
 }
 
-// storedForm returns an event's name in storage and what is stored of it.
+// storedForm returns an event's name in storage and the value that is stored for it.
 func storedForm(ev Event) (name string, data any, err error) {
 	switch ev := ev.(type) {
 	case *Start:
@@ -185,7 +185,7 @@ func storedForm(ev Event) (name string, data any, err error) {
 	return "", nil, fmt.Errorf("%T is not an event that can be stored", ev)
 }
 
-// finiteOrZero replaces what JSON has no number for by 0, as encoders do.
+// finiteOrZero replaces infinities and NaN by 0, as encoders do: JSON cannot write them.
 func finiteOrZero(f float64) float64 {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0
@@ -247,8 +247,8 @@ func (s *storedEvent) readPieces(use func(Stamp, Event)) error {
 	return nil
 }
 
-// readEvent returns the event. Those that hold a call have forms of their own; all
-// others are stored as they are.
+// readEvent returns the event. Events of a call have a stored form of their own; all others are
+// stored as they are.
 func (s *storedEvent) readEvent() (Event, error) {
 	ev := newEmptyEvent(s.Event)
 	if ev != nil {
@@ -296,8 +296,8 @@ func newEmptyEvent(name string) Event {
 	return nil
 }
 
-// newExtension returns an empty extension of the given name, for reading a stored
-// one, or nil if there is none of that name.
+// newExtension returns an empty extension of the given name, to read a stored one into, or nil for
+// an unknown name.
 func newExtension(name string) Extension {
 	switch name {
 	case nameModel:

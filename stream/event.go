@@ -1,5 +1,5 @@
-// Package stream holds the vocabulary of events that a turn consists of, the grammar
-// that their order obeys, and the interfaces between what answers and what writes:
+// Package stream holds the events of a turn, the grammar of their order, and the interfaces between
+// runners and writers:
 //
 //	Runner ── Sink ── Guard ── Stamper ── Output
 //	(emits)          (grammar) (numbers)  (encodes, stores, counts)
@@ -7,10 +7,9 @@
 // It knows what events mean; how they look on the wire is an Encoder's business
 // (stream/sse, internal/edge/dialect/*).
 //
-// Core events are closed: their grammar is the Guard's. What packages add are
-// extensions, each with its name, its members and its rule in one file. An
-// event that came through the Guard is safe to show: an encoder may rely on
-// every rule, such as a start for each end.
+// Core events are closed: their grammar is the Guard's. Packages add extensions, each with its
+// name, its members and its rule in one file. An event that came through the Guard is safe to show:
+// an encoder may rely on every rule, such as a start for each end.
 //
 // Events are pointers to structs that nobody changes after Emit, Delta excepted. A Sink
 // may keep those. Emit and Flush are called by one goroutine at a time; Flush says
@@ -33,19 +32,19 @@ import (
 // one for a whole answer; all others it may keep, and must not change.
 type Event interface{ markEvent() }
 
-// Attribution names who an event comes from, where several may speak in one turn.
-// The zero value means the turn's only agent; then encoders write nothing of it.
+// Attribution names the origin of an event, if several agents may speak in one turn. The zero value
+// means the turn's only agent; then encoders write nothing of it.
 type Attribution struct {
 	AgentID   string `json:"agent_id,omitempty"`
 	NodeID    string `json:"node_id,omitempty"`    // of a workflow
 	SessionID string `json:"session_id,omitempty"` // of a sub-agent
 }
 
-// Sink takes the events of one turn in order. One goroutine at a time may call it.
+// Sink takes the events of one turn in order. Only one goroutine at a time may call it.
 type Sink interface {
 	// Emit takes the next event. It may hold it back until Flush.
 	Emit(Event) error
-	// Flush hands on what was held back. A sender calls it before it waits for
+	// Flush passes on the events that Emit has held back. A sender calls it before it waits for
 	// anything, and need not between events that are there already.
 	Flush() error
 }
@@ -83,8 +82,8 @@ type Call struct {
 	Arguments jsontext.Value
 }
 
-// ToolStarted opens a tool call. One of ToolCompleted, ToolFailed and
-// ToolUnknown with the same id closes it. In between there may be ToolProgress.
+// ToolStarted opens a tool call. Exactly one of ToolCompleted, ToolFailed and ToolUnknown with the
+// same id closes it. In between there may be ToolProgress.
 type ToolStarted struct {
 	Call
 	// Repeatable says that the tool changes nothing, or nothing more when it is called
@@ -106,8 +105,8 @@ type ToolCompleted struct {
 	Duration  time.Duration
 	Result    string // the text of the result, whole; an encoder may shorten it
 	Truncated bool   // Result is not all that the tool said
-	Cached    bool   // the tool was not run: this is what it said before
-	Warning   string // what is wrong with a result that counts; for the trace alone
+	Cached    bool   // the tool did not run: Result comes from an earlier call
+	Warning   string // a fault of a result that counts nevertheless; for the trace alone
 }
 
 // ToolFailed says that the tool was not run, or answered with an error.
@@ -126,8 +125,8 @@ type ToolUnknown struct {
 	Message  string // fit for a person
 }
 
-// ToolRequired is a call that the client runs, and the only event of it. Nothing but others and
-// Done follow, whose reason is ClientTools: the client's next request brings the results.
+// ToolRequired is a call that the client runs, and the only event of it. After it come only others
+// and a Done with the reason ClientTools: the client's next request brings the results.
 type ToolRequired struct{ Call }
 
 // Error reports a failure. A fatal one comes right before Done.
@@ -178,14 +177,13 @@ const (
 	ClientTools FinishReason = "client_tools"
 )
 
-// Success says whether a turn that ended so did what it was asked for.
+// Success reports whether a turn with this reason gave the answer that it was asked for.
 func (r FinishReason) Success() bool {
 	return r == Stop || r == MaxTokens || r == MaxSteps || r == InputRequired || r == ApprovalRequired || r == ClientTools
 }
 
-// Done is always the last event. The final output is not part of it: it is the
-// Deltas joined, and the names of the tools called are those of the ToolStarted
-// events, so an encoder gives what it has sent and cannot disagree with itself.
+// Done is always the last event. It does not repeat the output, which is all Deltas joined, or the
+// names of tools, which ToolStarted events have. So an encoder never contradicts what it has sent.
 type Done struct {
 	Reason FinishReason `json:"reason"`
 	Usage  chat.Usage   `json:"usage"`
@@ -200,28 +198,28 @@ type Done struct {
 	// Keyed says that models are configured by key: a client then receives all figures of
 	// Usage.
 	Keyed bool `json:"keyed,omitempty"`
-	// Agents holds how each agent of a team did, in the order of their answers; nil:
-	// there is no team.
+	// Agents holds the outcome of each agent of a team, in the order of their answers; nil without
+	// a team.
 	Agents []AgentOutcome `json:"agents,omitzero"`
 	// Takeovers counts the processes that have gone on with the turn; 0: one has run it all.
 	Takeovers int `json:"takeovers,omitempty"`
-	// Route is what the routing of a team's turn took; 0: there was none.
+	// Route is the time that a team took to choose its agents; 0 without a team.
 	Route time.Duration `json:"route,omitempty"`
 	// Asker is the agent of a team that has asked the user; empty: none has. It is for who
 	// keeps turns: no encoder writes it.
 	Asker string `json:"asker,omitempty"`
-	// Quality is what became of the checks; nil: there were none, or the receipt is off.
+	// Quality is the result of the checks; nil without checks, or if the receipt is off.
 	Quality *Receipt `json:"quality,omitempty"`
-	// Channel is the form of the answer; nil: that of a page, which is not a channel of its own.
+	// Channel is the form of the answer; nil for the form of a web page.
 	Channel *Formatted `json:"channel,omitempty"`
-	// Checked is what is kept of the checks besides the receipt, as JSON. It is for what keeps
-	// turns; no encoder writes it, and no log has it.
+	// Checked holds facts of the checks that the receipt does not have, as JSON. It is for what
+	// keeps turns; no encoder writes it, and no log has it.
 	Checked jsontext.Value `json:"-"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`
 }
 
-// ToolTiming is what one tool call took.
+// ToolTiming is the duration of one tool call.
 type ToolTiming struct {
 	Tool     string        `json:"tool"`
 	Duration time.Duration `json:"duration"`
@@ -231,7 +229,7 @@ type ToolTiming struct {
 type Timings struct {
 	Total      time.Duration `json:"total"`
 	FirstEvent time.Duration `json:"first_event"`
-	FirstDelta time.Duration `json:"first_delta,omitempty"` // 0: there was none
+	FirstDelta time.Duration `json:"first_delta,omitempty"` // 0 without an answer
 	Blocked    time.Duration `json:"blocked"`               // spent in writes to the client
 }
 

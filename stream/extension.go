@@ -5,9 +5,9 @@ package stream
 // tags, Attribution embedded where several may speak), and its rule of grammar. A new one also
 // needs its row in newExtension.
 //
-// The native encoder writes every extension, the log and the metrics count it under
-// its name, and the encoders of other protocols skip those that they have no words
-// for. So a new extension works everywhere as soon as somebody emits it.
+// The native encoder writes every extension. The log and the metrics count it under its name.
+// Encoders of other protocols skip an extension that their protocol cannot express. So a new
+// extension works everywhere as soon as somebody emits it.
 type Extension interface {
 	Event
 	// Name is the event's name on the wire.
@@ -17,13 +17,13 @@ type Extension interface {
 	Allow(t *Turn) error
 }
 
-// Turn is what the rules of extensions may know of the turn so far.
+// Turn is the state of a turn that the rules of extensions may read and change.
 type Turn struct {
 	size int // bytes of the answer
 	seen map[string]int
-	open map[string]string // key → what it is, of things that must end before Done
+	open map[string]string // key → description of a part that must end before Done
 
-	// Of an answer that is checked or formatted; see Quality.
+	// The fields below are for a checked or formatted answer; see Quality.
 	phase          int  // the last one, with its attempt
 	attempt        int  // the last one
 	messages       int  // ChannelMessage.Total

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Fold is what the events of a turn, or of one run inside it, have come to so far. It is the
-// one reader for all that sum a turn up: tasks, memories of conversations, metrics, records of
-// sessions, protocols that repeat the answer at the end.
+// Fold sums up the events of a turn, or of one run inside it. It is the one reader for all that sum
+// a turn up: tasks, memories of conversations, metrics, records of sessions, protocols that repeat
+// the answer at the end.
 //
-// The zero value is ready and notes everything. It stores the events themselves, Delta
-// excepted, and copies no text. One goroutine uses it.
+// The zero value is ready and notes everything. It stores the events themselves, Delta excepted,
+// and copies no text. Only one goroutine may use it.
 type Fold struct {
-	// Only are the parts that are noted; 0: all. What has no part of its own always is.
+	// Only are the parts that are noted; 0: all. Events that belong to no Part are always
+	// collected.
 	Only Part
 	// Max is after how many bytes of the answer no further piece is noted; 0: no bound.
 	Max int
@@ -23,7 +24,7 @@ type Fold struct {
 	Size   int      // bytes of the answer, whatever is noted of it
 	Pieces []string // of the answer
 	Calls  Calls    // in the order of their starts
-	Runs   []Run    // of agents, in the order in which they began
+	Runs   []Run    // of agents, in the order of their starts
 
 	Route     *Route
 	Errors    []*Error
@@ -35,9 +36,9 @@ type Fold struct {
 // Part is a part of a Fold.
 type Part uint
 
-// Parts of a Fold, which can be added up.
+// Parts of a Fold. They can be combined.
 const (
-	Ends     Part = 1 << iota // nothing but what is always noted
+	Ends     Part = 1 << iota // only the events that are always collected
 	Answer                    // Fold.Pieces
 	Tools                     // Fold.Calls
 	Payloads                  // with Tools: arguments and results
@@ -78,8 +79,8 @@ func (f *Fold) Add(ev Event) {
 	}
 }
 
-// applyReset takes text back. The pieces that stay are copied: who has the list of before may still
-// read it.
+// applyReset takes text back. It copies the remaining pieces: a caller may still read the previous
+// list.
 func (f *Fold) applyReset(ev *Reset) {
 	f.Size = ev.remainingSize(f.Size)
 	if f.collectsPart(Answer) {
@@ -136,7 +137,8 @@ type Run struct {
 	From      int           // Fold.Size at its start
 }
 
-// addAgentRun notes what an agent does. One that begins again has another part.
+// addAgentRun adds an agent's event to its run. An agent that starts a second time gets another
+// run.
 func (f *Fold) addAgentRun(ev *AgentRun) {
 	open := func(r Run) bool { return r.AgentID == ev.AgentID && r.SessionID == ev.SessionID && r.Success == nil }
 	if i := slices.IndexFunc(f.Runs, open); i >= 0 && ev.Status != AgentStarted {
@@ -158,7 +160,7 @@ type CallState struct {
 	Result     string // as in CallEnd
 }
 
-// Add adds what an event says of a call; others change nothing.
+// Add adds the event of a call; other events change nothing.
 func (c *Calls) Add(ev Event) { c.addEvent(ev, true) }
 
 // addEvent is Add. A call that the list does not have is passed over.
@@ -209,7 +211,7 @@ type CallEnd struct {
 	Call     *Call
 	Outcome  CallOutcome
 	Duration time.Duration
-	Result   string // of the tool; else why there is none, fit for a person
+	Result   string // of the tool; for a failure its reason, fit for a person
 }
 
 // End implements ToolEnd.

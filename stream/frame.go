@@ -11,14 +11,14 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Frame makes a whole turn of what a Runner emits: Start, its events within the time
-// of a turn, a fatal Error if it failed, Done. It is the one place that does so; a
-// Runner inside another has none of its own.
+// Frame makes a complete turn of the events of a Runner: Start, its events within the time of a
+// turn, a fatal Error if it failed, Done. Only Frame does this; a Runner inside another one has no
+// Frame.
 type Frame struct {
 	Runner Runner
 	// Model is the name that Start reports.
 	Model string
-	// Timeout bounds the turn; 0 means no bound.
+	// Timeout bounds the turn; 0 turns the limit off.
 	Timeout time.Duration
 	// OnError receives, before the client, the error that ends a turn. May be nil.
 	OnError func(context.Context, error)
@@ -26,8 +26,8 @@ type Frame struct {
 	OnReset func(context.Context, *Reset)
 	// Accumulated is the answer so far, of a turn that goes on.
 	Accumulated string
-	// Late sends Start together with what follows it: the Runner first keeps what another
-	// process needs to continue with the turn, and nobody learns of the turn before that.
+	// Late holds Start back until the next event. So the Runner can first store the state for a
+	// takeover, and nobody learns of the turn before that.
 	Late bool
 }
 
@@ -44,8 +44,8 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	return f.runToEnd(ctx, req, guard)
 }
 
-// GoOn runs the rest of a turn that another process began: guard has observed what was
-// reported, Start among it.
+// GoOn runs the remaining part of a turn that another process began. guard has seen the events so
+// far, Start included.
 func (f *Frame) GoOn(ctx context.Context, req *chat.Request, guard *Guard) error {
 	ctx, cancel := f.withTimeout(ctx)
 	defer cancel()
@@ -62,9 +62,9 @@ func (f *Frame) withTimeout(ctx context.Context) (context.Context, context.Cance
 	})
 }
 
-// emitStart emits the Start. Little in a turn needs more stack than net/http when it sends the head
-// of a reply, which happens below: so the Result, which is large, is not in a frame of ours,
-// and handed around by its address (docs/performance.md).
+// emitStart emits the Start. The head of a reply goes out below this call, in net/http, and needs
+// the deepest stack of a turn. So the large Result is not on the stack: it is passed by its address
+// (docs/performance.md).
 func (f *Frame) emitStart(req *chat.Request, guard *Guard) error {
 	err := guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
 	if f.Late {
@@ -79,8 +79,8 @@ func (f *Frame) runToEnd(ctx context.Context, req *chat.Request, guard *Guard) e
 	return f.emitEnd(ctx, guard, &guard.result, err)
 }
 
-// emitEnd emits the last events: what keeps the turn from being complete, if anything, and Done. A
-// sink that fails gets nothing more.
+// emitEnd emits the last events: what keeps the turn from being complete, if anything, and Done.
+// After the sink has failed, nothing more is emitted.
 func (f *Frame) emitEnd(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
@@ -115,8 +115,8 @@ func (f *Frame) failTurn(ctx context.Context, guard *Guard, result *Result, err 
 	return guard.failTurn(err, result)
 }
 
-// causeOf returns the cause of err, which says as err does whether the same request may be
-// sent again.
+// causeOf returns the cause of err. It keeps err's statement whether the same request may be sent
+// again.
 func causeOf(cause, err error) error {
 	why, ok := errors.AsType[*fault.Error](cause)
 	if f := fault.From(err); !ok || f == nil || !f.Acted {

@@ -13,14 +13,13 @@ import (
 //
 //	Start, then any of Thinking, Delta, Error, tool calls and extensions, then exactly one Done.
 //
-// A tool call is one ToolStarted, then exactly one of ToolCompleted, ToolFailed
-// and ToolUnknown with the same id, with any number of ToolProgress between them.
-// A fatal Error is followed by Done, and Done
-// after a fatal Error, and only then, has a reason that is not a success. Nothing follows Done,
-// and nothing follows a sink that failed. An extension has a rule of its own (Extension.Allow),
-// and what it opened must be closed before Done. Of the extensions an Approval is followed by
-// others and Done alone, whose reason is ApprovalRequired then and only then; a ToolRequired
-// by others and a Done of reason ClientTools.
+// A tool call is one ToolStarted, then exactly one of ToolCompleted, ToolFailed and ToolUnknown
+// with the same id, with any number of ToolProgress between them. A fatal Error is followed by
+// Done, and Done after a fatal Error, and only then, has a reason that is not a success. After
+// Done, or after the sink has failed, nothing follows. An extension has its own rule
+// (Extension.Allow), and each part that it opened must be closed before Done. Only other Approvals
+// and a Done with the reason ApprovalRequired may follow an Approval. In the same way other
+// ToolRequired and a Done with the reason ClientTools follow a ToolRequired.
 //
 // An event out of place is refused with an error and does not reach the sink, so
 // whatever runs behind a Guard, a client sees a well-formed stream.
@@ -31,17 +30,17 @@ type Guard struct {
 	at    map[string]int // where each id is in calls; nil while these are few
 	err   error          // the sink's first error
 	acted bool           // a call took effect, or may have, that must not be made twice
-	turn  Turn           // what the rules of extensions know
-	// result is what the Runner behind came to. It is the Frame's, and lies here because
-	// the stack of an open stream has no room for it.
+	turn  Turn           // the state for the rules of extensions
+	// result is the Result of the Runner. It belongs to the Frame. It lies here because the stack
+	// of an open stream has no room for it.
 	result Result
 }
 
-// fewCalls is up to how many calls are looked through. Most turns have a call or
-// two, for which a map costs more to keep than it saves.
+// fewCalls is up to how many calls are looked through. Most turns have at most two calls, and a map
+// would cost them more than it saves.
 const fewCalls = 32
 
-// trackedCall is a tool call. One that is over keeps its id alone.
+// trackedCall is a tool call. A closed call keeps only its id.
 type trackedCall struct {
 	Call
 	repeatable bool
@@ -91,7 +90,7 @@ func (g *Guard) Emit(ev Event) error {
 	return nil
 }
 
-// Flush hands on what the sink holds back.
+// Flush passes on the events that the sink holds back.
 func (g *Guard) Flush() error {
 	if g.err == nil {
 		g.err = g.sink.Flush()
@@ -122,17 +121,15 @@ func (g *Guard) Lose() {
 	}
 }
 
-// TakenOver notes that another process goes on with the turn from here: what it begins again may
-// come again.
+// TakenOver records that another process continues the turn: phases may begin again.
 func (g *Guard) TakenOver() {
 	g.turn.phase, g.turn.attempt = 0, 0
 }
 
-// Fail ends a turn whose sender gave up without Done: it closes the open tool
-// calls as unknown and adds what the grammar still asks for, with err as the
-// fatal error. A nil err is a sender's bug, and reported as one. After Done Fail does nothing;
-// nor when the client is gone, as nobody is left to report to and the contract has no error_type
-// for it: then it returns err.
+// Fail ends a turn whose sender stopped without Done. It closes the open tool calls as unknown and
+// adds the events that the grammar requires, with err as the fatal error. A nil err is a sender's
+// bug, and reported as one. After Done it does nothing. If the client is gone, it returns err:
+// nobody can receive a report, and the contract has no error_type for this case.
 func (g *Guard) Fail(err error) error { return g.failTurn(err, new(Result)) }
 
 // failTurn is Fail, with the figures of what ran before.
@@ -149,7 +146,7 @@ func (g *Guard) failTurn(err error, so *Result) error {
 	if g.state == expectStart {
 		_ = g.Emit(&Start{})
 	}
-	g.turn.open = nil // what an extension has opened ends with the turn
+	g.turn.open = nil // the turn also ends the parts that extensions have opened
 	if g.state == expectAnswer || g.state == expectResult {
 		g.state = expectAny
 	}
@@ -164,8 +161,8 @@ func (g *Guard) failTurn(err error, so *Result) error {
 	return g.Flush()
 }
 
-// fatalError returns the event of what ends the turn. Nobody is asked to send a request again that
-// has had calls made which must not be made twice.
+// fatalError returns the event of what ends the turn. If an unsafe call may have run, it
+// is not recoverable.
 func (g *Guard) fatalError(err error) *Error {
 	ev := NewError(err, true)
 	ev.Recoverable = ev.Recoverable && !g.acted
@@ -253,8 +250,8 @@ func (g *Guard) trackClientCall(ev *ToolRequired) (state, error) {
 	return expectResult, g.trackCall(trackedCall{Call: ev.Call, closed: true})
 }
 
-// checkOrder says what is wrong with an event of this type in this state: Start is the first, Done
-// the last, and the only one behind a fatal Error.
+// checkOrder returns an error if this type of event may not come in this state: Start is the first,
+// Done the last, and the only one behind a fatal Error.
 func (g *Guard) checkOrder(ev Event) error {
 	if g.state == ended {
 		return fmt.Errorf("%w: %T after Done", ErrGrammar, ev)
@@ -279,7 +276,7 @@ func (g *Guard) checkDelta(ev *Delta) error {
 	return nil
 }
 
-// checkDone checks the reason by which a turn ends.
+// checkDone checks the reason of the turn's end.
 func (g *Guard) checkDone(ev *Done) error {
 	if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason == ClientTools || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
 		return fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
@@ -287,7 +284,7 @@ func (g *Guard) checkDone(ev *Done) error {
 	return g.checkNoneOpen()
 }
 
-// afterApproval returns the state after ev, which follows an Approval.
+// afterApproval returns the state after the event that follows an Approval.
 func (g *Guard) afterApproval(ev Event) (state, error) {
 	switch ev := ev.(type) {
 	case *Approval:
@@ -301,7 +298,7 @@ func (g *Guard) afterApproval(ev Event) (state, error) {
 	return 0, fmt.Errorf("%w: %T after an Approval", ErrGrammar, ev)
 }
 
-// afterRequired returns the state after ev, which follows a ToolRequired.
+// afterRequired returns the state after the event that follows a ToolRequired.
 func (g *Guard) afterRequired(ev Event) (state, error) {
 	switch ev := ev.(type) {
 	case *ToolRequired:

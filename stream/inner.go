@@ -9,12 +9,12 @@ import (
 type InnerDelta struct {
 	Attribution
 	Delta string `json:"delta"`
-	// Attempt is set in a draft: a text that is held back until it is checked, as it is
-	// written; 1, or 2 for its refinement. A draft has no number and is not kept: what is
-	// resumed is without it.
+	// Attempt is set in a draft: a text that is held back until it is checked, as it is written; 1,
+	// or 2 for its refinement. A draft has no number and is not stored, so it is missing from a
+	// resumed stream.
 	Attempt int `json:"attempt,omitzero"`
-	// Unkept is set in a text of which an answer may be made that is held back: it has no
-	// number and is not kept either.
+	// Unkept marks a text that may become part of a held answer. It has no number and is not stored
+	// either.
 	Unkept bool `json:"-"`
 }
 
@@ -47,8 +47,7 @@ func (d *InnerDelta) Allow(t *Turn) error {
 // Attributed implements attributable.
 func (d *InnerDelta) Attributed(a Attribution) Event { return copyAttributed(d, a) }
 
-// Passing says whether nothing is kept of ev, and it has no number: it is a draft, or may
-// become one.
+// Passing reports whether ev is a draft, or may become one: it has no number and is not stored.
 func Passing(ev Event) bool {
 	d, ok := ev.(*InnerDelta)
 	return ok && (d.Attempt > 0 || d.Unkept)

@@ -3,7 +3,7 @@ package stream
 import "errors"
 
 // ModelChanged says that another model answers than the one that was asked. It comes before the
-// first part of the new answer; what was shown of earlier calls stays.
+// first part of the new answer. Events of earlier calls remain.
 type ModelChanged struct {
 	Step     int    `json:"step"`     // the model call, from 1
 	Key      string `json:"key"`      // of the model that answers
@@ -18,8 +18,8 @@ const nameModel = "model"
 // Name implements Extension.
 func (*ModelChanged) Name() string { return nameModel }
 
-// Allow refuses a change that is none. Others may come at any time: between the parts
-// of two answers there is nothing that the grammar could distinguish.
+// Allow refuses an event that changes no model. A change may come at any time, because the grammar
+// does not separate the parts of two answers.
 func (m *ModelChanged) Allow(*Turn) error {
 	switch {
 	case m.Step < 1:

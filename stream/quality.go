@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What checked and formatted answers add to the vocabulary.
+// Events of checked and formatted answers.
 
 // Phase is how far an answer has come that is held back, or watched.
 type Phase string
@@ -25,7 +25,8 @@ const (
 	Failing    Phase = "failed"     // no attempt may be sent
 )
 
-// rank orders the phases of one attempt. That which opens the second comes first in it.
+// rank orders the phases of one attempt. Refining opens the second attempt and so has the lowest
+// rank in it.
 func (p Phase) rank() int {
 	switch p {
 	case Refining:
@@ -82,9 +83,9 @@ func (q *Quality) beginsTurn() bool {
 	return q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting)
 }
 
-// Allow keeps the phases in their order. In a run of a workflow they may begin a second time: another
-// process that continues with it makes the answer that was held back again. Of other turns Guard.TakenOver
-// says that.
+// Allow keeps the phases in their order. In a run of a workflow they may begin a second time:
+// another process that continues with it makes the answer that was held back again. In other turns
+// Guard.TakenOver announces this.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
 	if q.beginsTurn() && t.Count(nodeName) > 0 {
@@ -104,7 +105,8 @@ func (q *Quality) Allow(t *Turn) error {
 	return nil
 }
 
-// checkOrder wants a phase of its attempt, which is at this place among all, behind that of before.
+// checkOrder returns an error unless the phase of q's attempt, at this place in the whole order,
+// comes after the previous one.
 func (q *Quality) checkOrder(t *Turn, at int) error {
 	if err := q.checkAttempt(); err != nil {
 		return err
@@ -192,9 +194,9 @@ const (
 	Refined         Outcome = "refined"          // the second was
 	SentFailed      Outcome = "sent_failed"      // one with failed criteria was
 	GracefulFailure Outcome = "graceful_failure" // a text of our own was
-	Unjudged        Outcome = "unjudged"         // a criterion has no verdict
+	Unjudged        Outcome = "unjudged"         // a criterion without a verdict
 	Observed        Outcome = "observed"         // it streamed, whatever was found
-	NotEvaluated    Outcome = "not_evaluated"    // there was no answer to check
+	NotEvaluated    Outcome = "not_evaluated"    // the turn ended without an answer to check
 )
 
 // Receipt is what Done says about the checks.
@@ -217,13 +219,13 @@ type CriterionCheck struct {
 	By      string `json:"by"` // code or judge
 	Must    bool   `json:"must"`
 	Planned bool   `json:"planned,omitzero"` // the planner's
-	Passed  *bool  `json:"passed"`           // null: it has no verdict
-	// NotApplicable: there was nothing to check, which counts as passed.
+	Passed  *bool  `json:"passed"`           // null without a verdict
+	// NotApplicable: the answer has nothing for this criterion, and so it passes.
 	NotApplicable bool `json:"not_applicable,omitzero"`
 	FailedFirst   bool `json:"failed_first,omitzero"` // in the first attempt
 }
 
-// ReceiptMillis says what each step took.
+// ReceiptMillis holds the duration of each step.
 type ReceiptMillis struct {
 	// Each is a part of the turn's time, in ms; parts may overlap.
 	Plan   int64 `json:"plan"`
@@ -252,8 +254,8 @@ type Formatted struct {
 // Delivery is what became of a message that was to be delivered.
 type Delivery struct {
 	Status string `json:"status"` // delivered, rejected or failed
-	// Attempts counts requests, and Millis is the time of all. ID is what the
-	// receiver knows the messages by.
+	// Attempts counts requests, and Millis is the time of all. ID is the receiver's id of the
+	// messages.
 	Attempts int    `json:"attempts"`
 	Millis   int64  `json:"ms"`
 	ID       string `json:"id"`

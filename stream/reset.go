@@ -12,15 +12,15 @@ import (
 // Reset takes back text of the answer: what stays is Accumulated, and pieces that follow go on
 // behind it. Thoughts and calls stay.
 //
-// A run within a turn knows neither what others have said nor what stands in front of its own
-// text. So on its way out of a run a Reset says with Back and Runes how much of the end of the
-// run's text does not count; the Frame, which alone knows the text of the turn, sets Accumulated.
+// A run within a turn does not know the text of other runs or the text in front of its own. So on
+// its way out of a run a Reset says with Back and Runes how much of the end of the run's text does
+// not count; the Frame, which alone knows the text of the turn, sets Accumulated.
 type Reset struct {
 	Accumulated string      `json:"accumulated"`
 	Reason      ResetReason `json:"reason"`
 	Attribution
-	// Back and Runes are the bytes and code points that are taken back. What reads a log has
-	// neither.
+	// Back and Runes are the bytes and code points that are taken back. Both are 0 in an event that
+	// was read from a log.
 	Back  int `json:"-"`
 	Runes int `json:"-"`
 }
@@ -44,8 +44,8 @@ const resetName = "response_reset"
 // Name implements Extension.
 func (*Reset) Name() string { return resetName }
 
-// Allow refuses a Reset that takes nothing back, one behind an answer that is complete, and
-// more than a client can be asked to follow.
+// Allow refuses a Reset that takes nothing back, a Reset after a complete answer, and more than
+// MaxResets of them.
 func (r *Reset) Allow(t *Turn) error {
 	switch {
 	case t.Count(resetName) >= MaxResets:
@@ -94,8 +94,7 @@ func (r *resetter) Emit(ev Event) error {
 	return r.Guard.Emit(ev)
 }
 
-// emitReset passes a Reset on. One that has nothing to take back is left out: what it is about was
-// not shown.
+// emitReset passes a Reset on. It drops a Reset that takes nothing back: its text was never sent.
 func (r *resetter) emitReset(ev *Reset) error {
 	left := ev.remainingSize(len(r.text))
 	if left == len(r.text) {

@@ -21,7 +21,7 @@ type Runner interface {
 	Run(ctx context.Context, req *chat.Request, sink Sink) (Result, error)
 }
 
-// Result is how a Runner ended: what Done says besides what the events have said.
+// Result is the outcome of a Runner: the content of Done that no event has reported.
 type Result struct {
 	Reason       FinishReason
 	Usage        chat.Usage
@@ -30,13 +30,13 @@ type Result struct {
 	Models       []string            // as in Done
 	Keyed        bool                // as in Done
 	Agents       []AgentOutcome      // of a team, in the order of their answers
-	Route        time.Duration       // that a team took to decide who answers
+	Route        time.Duration       // of the decision who answers
 	Asker        string              // as in Done
 	TurnMessages []chat.TurnMessages // what agents did, in their order, if the request asked for it
-	// Paused is what waits, if Reason is ApprovalRequired.
+	// Paused is the state of the paused turn, if Reason is ApprovalRequired.
 	Paused *chat.Paused
-	// Required are the calls that the client must run, if Reason is ClientTools. No Runner
-	// emits them: they follow all else. nil: there are none.
+	// Required are the calls that the client must run, if Reason is ClientTools. The Frame emits
+	// them, after all other events. nil without such calls.
 	Required *Required
 	// StoreAnswer is set by a Runner whose request says that its answer is held back (Held), and
 	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
@@ -45,18 +45,17 @@ type Result struct {
 	*Checks     // of an answer that was checked or formatted; nil: it was not
 }
 
-// Required are calls that the client must run. They are apart from the Result, of which each
-// runner around another one has a copy on the stack of the open stream.
+// Required are calls that the client must run. They are behind a pointer: each runner around
+// another one has a copy of the Result on the stack of the open stream.
 type Required struct{ Calls []Call }
 
-// Checks is what an answer that was checked or formatted adds to a Result.
+// Checks holds the part of a Result that a checked or formatted answer adds.
 type Checks struct {
 	Quality *Receipt       // as in Done
 	Channel *Formatted     // as in Done
 	Checked jsontext.Value // as in Done
-	// Markdown is the answer as its author wrote it, in Markdown, where that is not what the
-	// events have reported: they report the form of its channel. Empty where nothing was sent
-	// of it.
+	// Markdown is the answer as its author wrote it, if the events have reported it in the form of
+	// a channel. Empty where nothing was sent of it.
 	Markdown string
 }
 

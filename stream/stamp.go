@@ -2,9 +2,9 @@ package stream
 
 import "time"
 
-// Stamp says which event of its turn an event is, and when it came. Every event has
-// its stamp before an encoder sees it, so an encoder needs no counter and no clock:
-// events that were stored are encoded again to the same bytes.
+// Stamp says which event of its turn an event is, and when it came. Every event gets its stamp
+// before an encoder sees it. So an encoder needs neither a counter nor a clock, and encodes stored
+// events to the same bytes.
 type Stamp struct {
 	// N counts the events of a turn: 1, 2, 3, … without gaps. An event that is Passing
 	// has 0.
@@ -14,27 +14,26 @@ type Stamp struct {
 	At time.Duration
 }
 
-// Output takes the stamped events of one turn in order: an encoder with a client
-// behind it, or a store. One goroutine at a time may call it.
+// Output takes the stamped events of one turn in order: an encoder with a client behind it, or a
+// store. Only one goroutine at a time may call it.
 type Output interface {
 	// Write takes the next event. It may hold it back until Flush.
 	Write(Stamp, Event) error
-	// Flush hands on what was held back.
+	// Flush writes the events that Write has held back.
 	Flush() error
 	// Blocked returns the time spent in writes so far.
 	Blocked() time.Duration
 }
 
-// Encoder turns the events of one turn into what a client reads. It is a pure
-// function of the request it was made for, the turn's start time, and the stamped
-// events: it has no clock, no randomness and no store. It must skip, or write by a
-// general rule, an event that it does not know. One goroutine at a time calls
-// Encode.
+// Encoder encodes the events of one turn for a client. It is a pure function of its request, the
+// turn's start time and the stamped events: it reads neither a clock, randomness nor a store. It
+// must skip, or write by a general rule, an event that it does not know. Only one goroutine at a
+// time may call Encode.
 type Encoder interface {
 	// Encode appends the frames of ev, if it has any, to dst.
 	Encode(dst []byte, s Stamp, ev Event) []byte
-	// Heartbeat returns what is sent after a silence: bytes that mean nothing to the
-	// client. It may be called from another goroutine at any time.
+	// Heartbeat returns bytes without a meaning, which are sent to the client after a silence. It
+	// may be called from another goroutine at any time.
 	Heartbeat() []byte
 }
 
@@ -47,7 +46,7 @@ type Stamper struct {
 	n     int
 	fresh time.Duration // of a Delta that nothing but others followed; 0: look at the clock
 
-	// Times from began to what users wait for; 0: there was none.
+	// Times from began to the first event and the first piece of the answer; 0 before it.
 	firstEvent, firstDelta time.Duration
 }
 
@@ -88,7 +87,7 @@ func (s *Stamper) Emit(ev Event) error {
 	return s.out.Write(Stamp{s.n, at}, ev)
 }
 
-// sinceBegin returns the time since the turn began, which is never 0.
+// sinceBegin returns the time since the turn began, at least 1 ns.
 func (s *Stamper) sinceBegin() time.Duration { return max(time.Since(s.began), 1) }
 
 // Flush passes the call on.
@@ -97,6 +96,6 @@ func (s *Stamper) Flush() error {
 	return s.out.Flush()
 }
 
-// First returns when the first event and the first piece of the answer came, since
-// the turn began; 0 means that there was none.
+// First returns the time from the turn's begin to its first event, and to the first piece of the
+// answer; 0 without one.
 func (s *Stamper) First() (event, delta time.Duration) { return s.firstEvent, s.firstDelta }

@@ -6,21 +6,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Storage writes the events of a turn as lines, which ReadStoredLine takes back. What is
-// sent of a long answer is mostly envelopes, so pieces that came together share one. Its zero
-// value is ready; one goroutine uses it.
+// Storage writes the events of a turn as lines, which ReadStoredLine takes back. Most bytes of a
+// long stored answer would be envelopes, so pieces that came together share one. Its zero value is
+// ready; one goroutine uses it.
 type Storage struct {
-	// last is the stamp of the piece at the end of the line that can grow, and who that of
-	// who said it. n is 0 if no line can.
+	// last is the stamp of the last piece in the line that can grow, and lastOrigin is the origin
+	// of the piece. n is 0 if no line can grow.
 	last       Stamp
 	lastOrigin Attribution
 }
 
-// endOfPieces is what stands behind the last piece of a line.
+// endOfPieces is the text behind the last piece of a line.
 const endOfPieces = "]}}\n"
 
-// Append appends ev as a line of its own, or to the one at the end of dst, which is what the
-// last call has returned. It fails like AppendStored; nothing was appended then.
+// Append appends ev as a new line, or to the last line of dst. dst must be the result of the
+// previous call. It fails like AppendStored; nothing was appended then.
 func (s *Storage) Append(dst []byte, stamp Stamp, ev Event) ([]byte, error) {
 	d, ok := ev.(*Delta)
 	if !ok || !utf8.ValidString(d.Text) || !d.Attribution.isValidUTF8() {
@@ -42,6 +42,6 @@ func (s *Storage) Append(dst []byte, stamp Stamp, ev Event) ([]byte, error) {
 	return append(dst, endOfPieces...), nil
 }
 
-// Cut ends the line: what comes next begins another one. It must be called before dst is
-// anything else than what Append has returned last.
+// Cut ends the line: the next event begins another one. It must be called before dst is anything
+// else than what Append has returned last.
 func (s *Storage) Cut() { s.last = Stamp{} }

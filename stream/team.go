@@ -7,9 +7,9 @@ import (
 	"sluice/internal/base/fault"
 )
 
-// What a team of agents adds to the vocabulary.
+// Events of a team of agents.
 
-// Decision is what a router decided to do with a request.
+// Decision is the kind of answer that a router chose.
 type Decision string
 
 // Decisions.
@@ -19,11 +19,11 @@ const (
 	FellBack  Decision = "fallback" // none of the agents fits, or routing failed
 )
 
-// Route says who is to answer and why. With a router it comes exactly once, before any event of
-// an agent.
+// Route names the agent that answers, and the reason. With a router it comes exactly once, before
+// any event of an agent.
 type Route struct {
-	// Decision says what AgentID is: who answers, or what the question or the
-	// fallback is called.
+	// Decision gives the meaning of AgentID: the agent that answers, or the name of the question or
+	// the fallback.
 	Decision   Decision `json:"decision"`
 	AgentID    string   `json:"agent_id"`
 	Additional []string `json:"additional_agents"` // never null on the wire
@@ -51,7 +51,7 @@ func (*Route) Allow(t *Turn) error {
 	return nil
 }
 
-// AgentStatus is what an AgentRun reports.
+// AgentStatus is the status in an AgentRun.
 type AgentStatus string
 
 // Statuses. Started opens a run, and one of Completed, Failed and Stopped closes it;
@@ -84,8 +84,8 @@ type AgentRun struct {
 	Role    Role        `json:"role"`
 	Attempt int         `json:"attempt"` // from 1
 	Status  AgentStatus `json:"status"`
-	// SessionID and CallID are a delegate's: its session, and the call that opened it. Of
-	// others they are empty.
+	// SessionID and CallID are a delegate's: its session, and the call that opened it. They are
+	// empty for other agents.
 	SessionID string `json:"session_id,omitempty"`
 	CallID    string `json:"call_id,omitempty"`
 	// Remote says that the agent runs somewhere else.
@@ -101,7 +101,7 @@ type AgentRun struct {
 
 // TokenUsage is chat.Usage as events other than Done write it.
 type TokenUsage struct {
-	// Input includes what came from a cache; Output is without thinking.
+	// Input includes cached tokens; Output is without thinking.
 	Input    int `json:"input_tokens"`
 	Output   int `json:"output_tokens"`
 	Thinking int `json:"thinking_tokens"`

@@ -8,9 +8,9 @@ import (
 	"sluice/internal/base/fault"
 )
 
-// What a workflow adds to the vocabulary.
+// Events of a workflow.
 
-// NodeStatus is what a NodeRun reports.
+// NodeStatus is the status in a NodeRun.
 type NodeStatus string
 
 // Statuses. NodeStarted opens an attempt, and one of NodeCompleted, NodeFailed and
