@@ -19,11 +19,12 @@ const (
 	maxAnswerID      = 128
 )
 
-// Answer is what a person says to a question, as it came.
+// Answer is a person's answer to a question, as it was sent.
 type Answer struct {
-	// Token is what the question came with; of an answer to a task it is empty.
+	// Token is the token of the question. It is empty for an answer to a task.
 	Token string
-	// UserID is who answers a task, by the client's own word; elsewhere the request has it.
+	// UserID is the user who answers a task, as the client claims. For other answers the request
+	// has it.
 	UserID string
 	// ApprovalID names the question of a task; empty: the only one.
 	ApprovalID string
@@ -32,8 +33,8 @@ type Answer struct {
 	Arguments jsontext.Value // nil: none
 	Message   string
 	Calls     []CallAnswer
-	// Of questions that ask for more than yes or no: what a person fills in, what is to
-	// change in the state, and what a call has come to.
+	// Fields for questions that ask for more than yes or no: the values that a person fills in, the
+	// changes of the state, and the result of a call.
 	Input, StateUpdates jsontext.Value // nil: none
 	Result              string
 	// At is the pointer of the answer in its body, before those of its members.
@@ -48,7 +49,7 @@ func (a *Answer) OnlyRejects() bool {
 	return !slices.ContainsFunc(a.Calls, func(c CallAnswer) bool { return c.Action != Reject })
 }
 
-// CallAnswer is what is said of one call.
+// CallAnswer is the answer about one call.
 type CallAnswer struct {
 	CallID string
 	// Tool is which tool is meant, if the answer repeats that; empty: the one that waits.
@@ -59,7 +60,7 @@ type CallAnswer struct {
 	Result    string
 }
 
-// ReadAnswer reads the members of an answer to a task, which the body is.
+// ReadAnswer reads a body that is an answer to a task.
 func ReadAnswer(body []byte) (Answer, error) {
 	e := new(ValidationError)
 	if !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
@@ -204,7 +205,7 @@ func answerMessage(v jsontext.Value, at string, e *ValidationError) string {
 	return text
 }
 
-// CheckAnswerMessage returns what a person says to an answer, without control characters.
+// CheckAnswerMessage returns the message of an answer, without control characters.
 func CheckAnswerMessage(text string) (string, *FieldError) {
 	if text = stripControl(text); utf8.RuneCountInString(text) > maxAnswerMessage {
 		return text, &FieldError{Code: CodeTooLong, Message: "must have at most 2000 characters"}

@@ -1,6 +1,7 @@
 package chat
 
-// Bounds of what was said before, in messages and in a length that who counts chooses.
+// Bounds limit a history by the number of its messages and by a length, whose unit the caller
+// chooses.
 type Bounds struct{ Messages, Length int }
 
 // First returns the index of the first turn that stays, of n turns of these sizes, oldest first.

@@ -36,8 +36,7 @@ func UnknownAgent() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no agent; GET /agents lists them"}
 }
 
-// checkAgent wants what can be an agent's id. Whether there is one is for others to
-// say.
+// checkAgent accepts texts of the form of an agent's id. Whether there is one is for others to say.
 func checkAgent(s string) (string, *FieldError) {
 	if !isName(s, 64, "_-") {
 		return "", UnknownAgent()
@@ -72,8 +71,8 @@ func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEn
 	return entries
 }
 
-// isReserved says whether a name is a member of a task's metadata, next to which the context
-// stands.
+// isReserved reports whether a name is a member of a task's metadata, in which the context entries
+// stand too.
 func isReserved(name string) bool {
 	switch name {
 	case "routing", "turns", "quality", "workflow", "kind":

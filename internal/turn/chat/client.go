@@ -17,40 +17,40 @@ type ClientTool struct {
 	At string
 }
 
-// ToolChoice says what the first model call of a turn must call. The zero value leaves it to
-// the model.
+// ToolChoice names the tool that the first model call of a turn must call. The zero value leaves it
+// to the model.
 type ToolChoice struct {
 	// Must says that the model must call a tool: Name, or if that is empty, whichever it wants.
 	Must bool
 	Name string
 }
 
-// Application is what the client's own program adds to a turn: it speaks to the gateway in
-// the place of its user. The zero value adds nothing.
+// Application holds the additions of the client's own program, which speaks to the gateway for its
+// user. The zero value adds nothing.
 type Application struct {
-	// Instructions are for each agent that answers, under its operator's, which they never
-	// override. Router, planner, judge, critic and delegates do not see them.
+	// Instructions are for each agent that answers. They stand below the operator's, which they
+	// never override. Router, planner, judge, critic and delegates do not see them.
 	Instructions string
 	// MaxTokens bounds the visible part of each model call; 0: the configuration does.
 	MaxTokens int
-	// Stop are strings before the first of which the answer's text ends; nil: it has no such end.
+	// Stop lists strings; the answer ends before the first of them. nil if no string ends it.
 	Stop []string
 	// Tools are those that the client runs, for a turn that one agent answers from the start.
 	Tools  []ClientTool
 	Choice ToolChoice
-	// Continues is what follows the input, where the client answers calls of its tools: the
-	// calls of one step of an agent and their results, once for each step.
+	// Continues holds the messages behind the input if the client answers calls of its tools. They
+	// are the calls and results of an agent's steps.
 	Continues []Message
 	// Ignored names members of the request that count for nothing here, as the reply says.
 	Ignored []string
 	// Called is given the model's message whose calls end the turn, as its model wants it back:
-	// with signatures. Of its calls it has those of the client, under the ids that the client
-	// gets. nil: nobody keeps it.
+	// with signatures. It has only the client's calls, under the ids that the client gets. nil if
+	// nobody stores the message.
 	Called func(Message) `json:"-"`
 }
 
-// Restore puts a message that Called was given into Continues, in the place of what the client says
-// of it, if the client says it of the same calls.
+// Restore puts a message that Called has got into Continues. It replaces the client's version of
+// the message if both have the same calls.
 func (a *Application) Restore(made Message) {
 	for i := range a.Continues {
 		m := &a.Continues[i]
@@ -68,7 +68,8 @@ func (a *Application) Restore(made Message) {
 	}
 }
 
-// sameCalls says whether two messages have the same calls. The ids of ours a client's has no more.
+// sameCalls says whether two messages have the same calls. A client's version does not have the ids
+// that the gateway made.
 func sameCalls(said, made []Part) bool {
 	said, made = callsOf(said), callsOf(made)
 	return len(said) > 0 && slices.EqualFunc(said, made, func(a, b Part) bool {
@@ -97,7 +98,7 @@ type ClientMessage struct {
 	At string
 }
 
-// Speaker says who a message is from.
+// Speaker is the sender of a message.
 type Speaker int
 
 // Speakers.
@@ -120,7 +121,7 @@ type Conversation struct {
 // MaxMessages is how many messages a request may have.
 const MaxMessages = maxHistoryMessages
 
-// Bounds of what an application says, in code points.
+// Limits of an application's texts, in code points.
 const (
 	maxInstructions = 64_000
 	DefaultLine     = 32_000 // of an input, where no setting says it
@@ -130,15 +131,16 @@ const (
 type Gatherer struct {
 	// Root is the JSON pointer of the messages.
 	Root string
-	// Counted says that the protocol has counted its messages, of which one may be several here.
+	// Counted is true if the protocol has counted its messages. One of them may be several messages
+	// here.
 	Counted bool
 	// MaxInput bounds the input in code points; 0: DefaultLine.
 	MaxInput int
 }
 
-// Gather sorts the messages: what was said earlier, the input, what the application
-// instructs, and calls that the client has answered. Faults go to e. It is a pure function,
-// linear in the length of its input, and does not change it.
+// Gather sorts the messages into earlier ones, the input, the application's instructions, and calls
+// that the client has answered. Faults go to e. It is a pure function, linear in the length of its
+// input, and does not change it.
 //
 // The last message must be the user's: it is the input. Or the messages behind the user's last
 // one end with results that the client brings, and each call among them has its result. Results
@@ -162,8 +164,8 @@ func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversat
 	return c
 }
 
-// splitMessages returns what is said, the place of the user's last message in it, -1 if there is none, and
-// apart from it what the application says.
+// splitMessages returns the messages of the conversation, the index of the user's last message or
+// -1, and separately the application's instructions.
 func splitMessages(lines []ClientMessage) (said []ClientMessage, asked int, instructions []string) {
 	said, asked = make([]ClientMessage, 0, len(lines)), -1
 	for _, l := range lines {
@@ -188,12 +190,12 @@ func (l *ClientMessage) isEmptyAnswer() bool {
 	return l.Speaker == SpeakerAssistant && len(l.Calls) == 0 && isBlank(stripControl(l.Text))
 }
 
-// addNoInput reports that there is nothing to answer.
+// addNoInput adds the fault of a request without an input.
 func (g *Gatherer) addNoInput(e *ValidationError) {
 	e.Add(g.Root, &FieldError{Code: CodeRequired, Message: "must end with a message of the user, or with the results of all calls of the client's tools"})
 }
 
-// joinInstructions joins what the application says.
+// joinInstructions joins the application's instructions.
 func (g *Gatherer) joinInstructions(texts []string, e *ValidationError) string {
 	text := strings.Join(texts, "\n\n")
 	if utf8.RuneCountInString(text) > maxInstructions {
@@ -218,7 +220,7 @@ func (g *Gatherer) readInput(l *ClientMessage, e *ValidationError) string {
 	return text
 }
 
-// historyBefore returns what was said before the input. A call or a result alone is left out.
+// historyBefore returns the history in front of the input. A call or a result alone is left out.
 func historyBefore(lines []ClientMessage) (said []HistoryMessage) {
 	results, _ := pairResults(lines)
 	for i := range lines {
@@ -242,8 +244,9 @@ func historyBefore(lines []ClientMessage) (said []HistoryMessage) {
 type callAt struct{ line, n int }
 
 // pairResults returns the results of the calls in lines, and which lines have a result that answers
-// no call. A result is for the last line before it with a call of its id, as some models count
-// their ids from the beginning in each answer; and for the first such call there that has none.
+// no call. A result belongs to the last line before it with a call of its id, because some models
+// count their ids from 1 in each answer. Within the line it belongs to the first such call without
+// a result.
 func pairResults(lines []ClientMessage) (results map[callAt]*ClientMessage, alone []int) {
 	var waiting map[string][]callAt
 	for i := range lines {

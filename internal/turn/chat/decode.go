@@ -26,7 +26,7 @@ func DecodeRequest(body []byte) (*ParsedRequest, error) { return new(HistoryRule
 // DecodeRequest is the function of that name by other rules for the request's history.
 func (h *HistoryRules) DecodeRequest(body []byte) (*ParsedRequest, error) {
 	d := new(decoder)
-	d.readDocument(ReplaceLoneSurrogates(body), d.takeMember)
+	d.readDocument(ReplaceLoneSurrogates(body), d.acceptMember)
 	names := d.hasSeen(fieldOf(historyField), historyField)
 	if d.broken {
 		return &ParsedRequest{NamesHistory: names}, &d.faults
@@ -47,7 +47,7 @@ func QueryRequest(rawQuery string) (*ParsedRequest, error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		e.addFault("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
-		return new(ParsedRequest), e // what it left out would be taken for absent
+		return new(ParsedRequest), e // a value that is missing because of this fault would count as absent
 	}
 	v := readQuery(query, e)
 	asked := new(ParsedRequest)
@@ -101,7 +101,7 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 // decoder walks over the top level of a document. It reads leniently, so that it
 // gets past a fault to the next, and checks each member by itself strictly.
 type decoder struct {
-	request ParsedRequest // what the values come to
+	request ParsedRequest // made of the values
 	values  raws          // of the fields, as they were read
 	faults  ValidationError
 	// seenFields and others are the names that were there: those of fields, each a bit, and
@@ -113,13 +113,12 @@ type decoder struct {
 	noHistory bool
 }
 
-// Members takes apart the body of another request than a Request, by the same rules, and
-// adds what is wrong with it to faults. fields are the names that the request knows, each of
-// which has its own fault. A member with a fault has no value; ok is false, and there is
-// none, if the body is no object. Values lie in one copy of the body: who keeps one clones it.
-// ReplaceLoneSurrogates comes first.
+// Members splits the body of a request of another type by the same rules, and adds its faults to
+// faults. fields lists the names that the request knows; each has a fault of its own. A member with
+// a fault has no value. If the body is not an object, values is nil and ok is false. Values lie in
+// one copy of the body: who keeps one clones it. ReplaceLoneSurrogates comes first.
 func Members(body []byte, fields []string, faults *ValidationError) (values map[string]jsontext.Value, ok bool) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(body)) // which reads the body where it is
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body)) // it reads the body in place
 	if dec.PeekKind() != '{' {
 		return anyMembers(body, fields, flaw{}, faults)
 	}
@@ -146,7 +145,7 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 // known.
 type flaw struct {
 	at     int64
-	broken bool // it is the JSON itself, so that a lenient decoder gets no further
+	broken bool // the JSON itself is broken, so that a lenient decoder stops here too
 }
 
 func flawOf(err error, body []byte) (f flaw) {
@@ -155,7 +154,7 @@ func flawOf(err error, body []byte) (f flaw) {
 		return f
 	}
 	f.at = e.ByteOffset
-	// What may be wrong with text alone is a byte beyond ASCII, or an escape.
+	// A fault of text alone is at a byte beyond ASCII or at an escape.
 	f.broken = !errors.Is(err, jsontext.ErrDuplicateName) && (f.at >= int64(len(body)) || body[f.at] < utf8.RuneSelf && body[f.at] != '\\')
 	return f
 }
@@ -205,7 +204,7 @@ func anyMembers(body []byte, fields []string, found flaw, faults *ValidationErro
 	return values, true
 }
 
-// readMember reads a member. nameErr is what is wrong with its name, err that of broken JSON.
+// readMember reads a member. nameErr is the fault of its name, and err that of broken JSON.
 func readMember(dec *jsontext.Decoder) (name string, value jsontext.Value, nameErr, err error) {
 	key, err := dec.ReadValue()
 	if err != nil {
@@ -216,9 +215,9 @@ func readMember(dec *jsontext.Decoder) (name string, value jsontext.Value, nameE
 	return name, value, nameErr, err
 }
 
-// readDocument reads the body's object by member, which is called at the name of each. It continues
-// after a fault of a value, so that all are reported at once, and stops where the JSON itself
-// is broken.
+// readDocument reads the body's object. It calls member at the name of each member. It continues
+// after a fault of a value, so that all are reported at once, and stops where the JSON itself is
+// broken.
 func (d *decoder) readDocument(body []byte, member func(*jsontext.Decoder) error) {
 	dec := newLenientDecoder(body)
 	if k := dec.PeekKind(); k != '{' {
@@ -261,8 +260,8 @@ func (d *decoder) failSyntax(err error) {
 	d.faults.addFault("", CodeInvalidJSON, msg)
 }
 
-// takeMember takes one member. Its error is that of broken JSON.
-func (d *decoder) takeMember(dec *jsontext.Decoder) error {
+// acceptMember takes one member. Its error is that of broken JSON.
+func (d *decoder) acceptMember(dec *jsontext.Decoder) error {
 	key, err := dec.ReadValue()
 	if err != nil {
 		return err
@@ -282,12 +281,12 @@ func (d *decoder) takeMember(dec *jsontext.Decoder) error {
 		d.faults.addFault("", CodeInvalidUTF8, wrongKey)
 		return nil
 	}
-	d.takeValue(i, name, value)
+	d.acceptValue(i, name, value)
 	return nil
 }
 
-// takeValue takes the value of a member that is not read as a list.
-func (d *decoder) takeValue(i int, name string, value jsontext.Value) {
+// acceptValue takes the value of a member that is not read as a list.
+func (d *decoder) acceptValue(i int, name string, value jsontext.Value) {
 	if d.hasSeen(i, name) {
 		d.addDuplicate(i, name)
 		return
@@ -296,7 +295,7 @@ func (d *decoder) takeValue(i int, name string, value jsontext.Value) {
 	d.decodeField(i, name, value)
 }
 
-// isList says whether a field is a list; -1 is none.
+// isList reports whether a field is a list. -1 is not a field.
 func isList(i int) bool { return i >= 0 && fields[i].list != nil }
 
 // hasSeen says whether a name was there; i is its fieldOf.
@@ -324,8 +323,8 @@ const (
 	wrongKey     = "a key holds invalid UTF-8 or a lone surrogate"
 )
 
-// addDuplicate reports a name that is there twice. Unknown names share one report,
-// so that a body full of them makes no large reply.
+// addDuplicate reports a name that is there twice. All unknown names share one report, so that a
+// body full of them does not make the reply large.
 func (d *decoder) addDuplicate(i int, name string) {
 	if i >= 0 {
 		d.faults.addFault(pointerTo(name), CodeDuplicateKey, duplicateKey)
@@ -355,7 +354,7 @@ func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 	}
 }
 
-// addFault reports what is wrong with the value of a member.
+// addFault reports the fault of a member's value.
 func (d *decoder) addFault(i int, name string, wrong *FieldError) {
 	if i < 0 {
 		d.faults.Add(pointerTo(name), wrong)
@@ -364,7 +363,8 @@ func (d *decoder) addFault(i int, name string, wrong *FieldError) {
 	}
 }
 
-// decodeObject keeps the value of a field that is an object, or a list and has no array.
+// decodeObject stores the value of a field that is an object. A list that is not an array is a
+// fault.
 func (d *decoder) decodeObject(i int, name string, value jsontext.Value) {
 	switch {
 	case fields[i].object == nil:
@@ -409,7 +409,7 @@ func (d *decoder) decodeBool(i int, value jsontext.Value) {
 
 // newLenientDecoder returns a decoder that gets past faults within values.
 func newLenientDecoder(text []byte) *jsontext.Decoder {
-	// Of a bytes.Buffer it makes no copy, and leaves its bytes as they are.
+	// With a bytes.Buffer the decoder makes no copy and leaves the bytes unchanged.
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
@@ -422,9 +422,9 @@ func pointerTo(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// SharedFields reads fields of a request that another protocol's body has under their own
-// names: those of members that known names. They follow the same rules; at is the JSON pointer
-// of what holds them. null is absence.
+// SharedFields reads fields of a request that another protocol's body has under their own names:
+// those of members that known names. They follow the same rules. at is the JSON pointer of the
+// object that contains them. null is absence.
 func SharedFields(members map[string]jsontext.Value, at string, known func(name string) bool, e *ValidationError) *ParsedRequest {
 	d := new(decoder)
 	for i := range fields {

@@ -9,17 +9,17 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Facts are what the parts of one turn have in common, besides what was asked. They travel in
-// the Request, from what stands around a runner to what runs within it: a part that changes one
-// of them for those within gives these a copy of the request. A request that one part makes for
-// another takes over the Facts of its own. Where no request reaches see Turn.
+// Facts are the properties that the parts of one turn share, besides the words of the request. They
+// travel in the Request, from outer runners to inner ones. A part that changes a fact for the inner
+// runners passes them a copy of the request. A request that one part makes for another takes over
+// the Facts of its own. Code that gets no Request uses Turn.
 //
 // The zero value is a turn by itself: nobody can be asked, and nothing is shared.
 type Facts struct {
-	// Ask is given what would wait for a person, by a Runner that is about to end with it in
-	// its Result. It returns an empty text if it may, else why nobody can be asked: then the
-	// calls are refused with the text, and the turn continues. Set by approval; what stands
-	// further inside adds its part of the state. nil: nobody can be asked. See Facts.Pause.
+	// Ask is given what would wait for a person, by a Runner that is about to end with it in its
+	// Result. It returns an empty text if it may, else why nobody can be asked: then the calls are
+	// refused with the text, and the turn continues. Set by approval. Each inner part adds its own
+	// part of the state. nil if nobody can be asked. See Facts.Pause.
 	Ask func(*Paused) (refusal string)
 	// Held says whether the answer is held back until it has been checked: then nothing of it
 	// may be stored before that. It is asked by the goroutine of the turn, before the first
@@ -41,12 +41,12 @@ type Facts struct {
 	// Callers are the agents that wait for the answer to this request, the first one first.
 	// Set and read by delegate.
 	Callers []string
-	// Retracts says that who reads the answer can be shown that a part of it does not count any
-	// more: the protocol has a word for that, and a model is configured to make use of it. Set by
-	// what serves the turn, used by agent; delegates and texts that are not the answer have it not.
+	// Retracts is true if the reader of the answer can be shown that a part of it no longer counts.
+	// This needs a protocol with such an event and a model that is configured for it. Set by what
+	// serves the turn, used by agent; delegates and texts that are not the answer have it not.
 	Retracts bool
-	// CanRetract says that the protocol of who reads the answer has a word for that. Set by what
-	// serves the turn, kept by a workflow for who takes its run over.
+	// CanRetract is true if the reader's protocol has such an event. Set by what serves the turn,
+	// kept by a workflow for who takes its run over.
 	CanRetract bool
 }
 
@@ -63,8 +63,8 @@ func (f *Facts) Pause(p *Paused) (refusal string) {
 
 // Guard makes the calls of an agent's tools known to something that must know of them.
 type Guard interface {
-	// Call makes a call with run, or says what it came to without making it. spec is nil for a
-	// tool that is not known.
+	// Call makes a call with run, or returns its result without making it. spec is nil for an
+	// unknown tool.
 	Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error)
 }
 
@@ -73,28 +73,28 @@ type Saving struct {
 	Saver
 	// Part names the part of the turn that the request is; empty: all of it.
 	Part string
-	// Before are parts that a process before has saved, for who goes on with them.
+	// Before holds the parts that a previous process has saved, for the runners that continue them.
 	Before map[string][][]byte
 }
 
-// SavedDelivery is the part of a turn by which an answer saves itself that is out and complete, and
-// waits for its delivery: nothing of it is said again.
+// SavedDelivery begins the name of a saved part. It is a complete answer that was sent and waits
+// for its delivery, so that no text of it is sent again.
 const SavedDelivery = "delivery:"
 
 // Saver keeps where a turn stands in the store, so that another process can go on with it. It
 // is safe for concurrent use.
 type Saver interface {
-	// Save keeps what is new of a part of the turn: it goes to the store with the events that
-	// are emitted next, at the latest.
+	// Save saves the new state of a part of the turn. It goes to the store at the latest with the
+	// next events.
 	Save(part string, state []byte)
 	// Confirm returns when the store has all that was saved, or why it has not. Then no call
 	// is made that must not be made twice.
 	Confirm() error
-	// Begin notes that a call is under way that must not be made twice, until its end is
-	// called. Where a turn is left to another process, that waits a moment for it.
+	// Begin notes that a call is under way that must not be made twice, until its end is called. A
+	// process that hands the turn over waits a moment for the end of the call.
 	Begin() (end func())
-	// Together runs f, which ends with a Flush: what it emits and saves goes to the store in one
-	// step. What is out without the state that knows of it cannot be continued behind.
+	// Together runs f, which ends with a Flush, and stores the events and states of f in one step.
+	// An event without the state that belongs to it cannot be continued.
 	Together(f func())
 	// IsHandedOver says that another process has the turn, or will have it: what becomes of it is not
 	// known here.
@@ -117,15 +117,14 @@ const (
 	CallRejected                    // a person has not allowed it
 )
 
-// Verdicts are what the agents of one turn know of one another's calls: those that nobody may
-// make any more, by a key that is equal for equal calls. It is safe for concurrent use; a nil
-// one knows nothing.
+// Verdicts hold the calls that no agent of a turn may make any more, by a key that is equal for
+// equal calls. They are safe for concurrent use. A nil *Verdicts is empty.
 type Verdicts struct {
 	mu    sync.Mutex // guards the field below
 	byKey map[string]Verdict
 }
 
-// Record adds a verdict; an empty key is none.
+// Record adds a verdict. It ignores an empty key.
 func (s *Verdicts) Record(key string, v Verdict) {
 	if s == nil || key == "" {
 		return
@@ -138,7 +137,7 @@ func (s *Verdicts) Record(key string, v Verdict) {
 	s.byKey[key] = v
 }
 
-// Of returns the verdict on a call, 0 if there is none. key is asked only if there are any.
+// Of returns the verdict on a call, or 0. It calls key only if there are verdicts.
 func (s *Verdicts) Of(key func() string) Verdict {
 	if s == nil {
 		return 0
@@ -151,7 +150,7 @@ func (s *Verdicts) Of(key func() string) Verdict {
 	return s.byKey[key()]
 }
 
-// State returns the verdicts as ReadVerdicts takes them; nil: there are none.
+// State returns the verdicts in the form of ReadVerdicts, or nil if they are empty.
 func (s *Verdicts) State() []byte {
 	if s == nil {
 		return nil

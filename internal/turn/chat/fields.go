@@ -6,9 +6,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fields is the one table of what is Asked. A new field is one entry:
-// body, query, the bound on faults and the test of the OpenAPI document go by it.
-// Faults are listed in this order.
+// fields is the one table of the fields of a ParsedRequest. A new field is one entry: body, query,
+// the bound on faults and the test of the OpenAPI document go by it. Faults are listed in this
+// order.
 var fields = [...]field{
 	{name: "input", required: true, query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Input, wrong = CheckInput(s)
@@ -90,8 +90,8 @@ var fields = [...]field{
 	{name: historyField, list: readHistory},
 }
 
-// Fields with rules beyond their own: approvalField answers a question, and a request with
-// it has no input; a body that names historyField may be longer.
+// Fields with additional rules. approvalField answers a question, and a request with it has no
+// input. A body with historyField may be longer.
 const (
 	approvalField = "approval"
 	historyField  = "history"
@@ -103,21 +103,21 @@ type field struct {
 	required bool // and then null is a fault, not absence
 	query    bool // it may also stand in the query of a GET
 
-	// The functions set the field of what is Asked. That lies on the heap, and is handed
-	// around by its address: copies of it would fill the stack of the goroutine that continues
-	// with the turn (docs/performance.md).
+	// The functions set a field of the ParsedRequest. It lies on the heap and is passed by its
+	// address: copies would fill the stack of the goroutine that runs the turn
+	// (docs/performance.md).
 	text   func(*ParsedRequest, string) *FieldError
 	number func(*ParsedRequest, float64) *FieldError
 	flag   func(*ParsedRequest, bool)
 	// object takes a JSON object and adds its faults by itself.
 	object func(*ParsedRequest, jsontext.Value, *ValidationError)
-	// list reads an array, in front of which the decoder is, and adds its faults by
-	// itself. Its error is that of broken JSON.
+	// list reads the array in front of the decoder, and adds its faults itself. Its error is that
+	// of broken JSON.
 	list func(*jsontext.Decoder, *ValidationError) ([]HistoryMessage, error)
 }
 
-// FieldNames returns the names of a request's fields: all of them, which a body may
-// have, or those that the query of a GET may have.
+// FieldNames returns the names of all fields of a request, or only those that the query of a GET
+// may have.
 func FieldNames(query bool) (names []string) {
 	for _, f := range fields {
 		if f.query || !query {
@@ -129,7 +129,7 @@ func FieldNames(query bool) (names []string) {
 
 // fieldOf returns the number of a field, or -1.
 func fieldOf(name string) int {
-	for i := range fields { // without a copy of each, which a function would get
+	for i := range fields { // a function would get a copy of each
 		if fields[i].name == name {
 			return i
 		}
@@ -152,8 +152,8 @@ type raw struct {
 	text        string
 }
 
-// buildRequest checks and cleans the values and sets what is asked for by them, on top of the
-// faults already found in e. With an error r counts for nothing.
+// buildRequest checks and cleans the values and sets the fields of r. It adds faults to those in e.
+// With an error r counts for nothing.
 func (v *raws) buildRequest(r *ParsedRequest, e *ValidationError) error {
 	r.Accumulated = true
 	answers := v.of[fieldOf(approvalField)].given
@@ -177,7 +177,7 @@ func (v *raws) buildRequest(r *ParsedRequest, e *ValidationError) error {
 	return nil
 }
 
-// setField sets field i of r to the value v, or adds what is wrong with it to e.
+// setField sets field i of r to the value v, or adds the fault of v to e.
 func setField(i int, r *ParsedRequest, v raw, e *ValidationError) {
 	var wrong *FieldError
 	switch {

@@ -11,7 +11,7 @@ func UnknownChannel() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no channel; GET /channels lists them"}
 }
 
-// checkChannel wants what can be a channel's name. Whether there is one is for others to
+// checkChannel accepts texts of the form of a channel's name. Whether there is one is for others to
 // say.
 func checkChannel(s string) (string, *FieldError) {
 	if !isName(s, 32, "_-") || !isLower(s[0]) {

@@ -23,10 +23,10 @@ func Hidden(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// EscapeHidden returns a JSON text in which every Hidden character is written as
-// \uXXXX, those beyond U+FFFF as two of them. The text means the same as before.
-// Without such a character, json itself is returned. In valid JSON they stand in
-// strings only, but for the controls that are white space, which are kept.
+// EscapeHidden returns a JSON text in which every Hidden character is written as \uXXXX, those
+// beyond U+FFFF as two of them. The text means the same as before. Without such a character, json
+// itself is returned. Controls outside strings are white space and stay; in valid JSON other hidden
+// characters appear only in strings.
 func EscapeHidden(json []byte) []byte {
 	for i := 0; i < len(json); {
 		if json[i] < 0x7F { // controls are escaped already, as JSON has it
@@ -42,9 +42,8 @@ func EscapeHidden(json []byte) []byte {
 	return json
 }
 
-// appendEscaped writes hidden characters of a JSON text as escapes. The value
-// stays the same; what a terminal or a browser shows of it cannot be turned
-// around any more.
+// appendEscaped writes hidden characters of a JSON text as escapes. The value stays the same, but a
+// terminal or a browser cannot show it in another order.
 func appendEscaped(dst, json []byte) []byte {
 	for len(json) > 0 {
 		r, size := utf8.DecodeRune(json)

@@ -27,8 +27,8 @@ const cutMark = " […]"
 type HistoryMessage struct {
 	Role Role
 	Text string
-	// Calls are those of the model's message, behind its text. Only calls with a result
-	// count: a model takes no others.
+	// Calls are those of the model's message, behind its text. Calls without a result are left out,
+	// because models refuse them.
 	Calls []HistoryCall
 }
 
@@ -38,7 +38,7 @@ type HistoryCall struct {
 	Result tool.Result
 }
 
-// countChars is what the call counts for, in code points.
+// countChars returns the length of the call with its result, in code points.
 func (c *HistoryCall) countChars() int {
 	return utf8.RuneCountInString(c.Call.Name) + utf8.RuneCount(c.Call.Arguments) + utf8.RuneCountInString(c.Result.Text)
 }
@@ -48,13 +48,13 @@ func (c *HistoryCall) countChars() int {
 type Pruning struct {
 	Kept    int // messages that the model is shown
 	Dropped int // messages that went with their exchange, oldest first; 0: none was left out
-	Chars   int // code points of what was kept
-	// Context counts what was left out of the circumstances, as the client's application says
-	// them: it is reported with Dropped, but no message went.
+	Chars   int // code points of the remaining messages
+	// Context counts the entries of the application's context that were left out. It is reported with
+	// Dropped, but it is not a message.
 	Context int
 }
 
-// HistorySource says where what was said before a request comes from.
+// HistorySource is the origin of the history before a request.
 type HistorySource string
 
 // Sources of a history.
@@ -78,8 +78,8 @@ type HistoryRules struct {
 	Source HistorySource `key:"source"`
 	// NoCalls leaves calls of tools out of it.
 	NoCalls bool `key:"tools" is:"none"`
-	// Messages and Chars bound what the model is shown, after joining; 0: the defaults, 50 and
-	// 64,000 code points. Messages below 0: nothing is shown.
+	// Messages and Chars limit the history for the model, after joining. 0 means the defaults, 50
+	// and 64,000 code points. Messages below 0: nothing is shown.
 	Messages int `key:"messages"`
 	Chars    int `key:"chars"`
 	// Message bounds one message in code points; 0: 32,000. A longer one is cut.
@@ -115,15 +115,14 @@ func (h HistoryRules) Bring(req *Request, said []HistoryMessage, brings bool) {
 // PruneHistory is HistoryRules.Prune by the defaults.
 func PruneHistory(said []HistoryMessage) ([]Message, Pruning) { return HistoryRules{}.Prune(said) }
 
-// Prune makes of what a client says was said before what the model is shown:
-// in this order it cleans each message as an input is cleaned, cuts it, joins
-// messages of one role in a row by a blank line, and drops whole exchanges (a user's
-// message up to the next one), oldest first and in blocks (Bounds.First), so that the limits
-// hold. The newest exchange is never dropped whole: its longer message is cut instead. Empty
+// Prune makes the model's history of a client's report. First it cleans each message like an input
+// and cuts it. Then it joins messages of one role in a row by a blank line. Last it drops exchanges
+// (a user's message up to the next one), oldest first and in blocks (Bounds.First), until the
+// limits hold. The newest exchange is never dropped whole: its longer message is cut instead. Empty
 // messages and the model's before the user's first are left out.
 //
-// Of calls the last 8 stay, with their results, which are cut; one with long arguments is
-// left out. A message is not joined with the one behind its results.
+// The last 8 calls remain, with their results, which are cut. A call with long arguments is left
+// out. A message is not joined with the one behind its results.
 //
 // It is a pure function, linear in the length of its input.
 func (h HistoryRules) Prune(said []HistoryMessage) ([]Message, Pruning) {
@@ -149,7 +148,7 @@ type measured struct {
 	chars int
 }
 
-// appendMessages appends what the model is shown of the message.
+// appendMessages appends the messages that the model gets for m.
 func (m *measured) appendMessages(messages []Message) []Message {
 	if len(m.Calls) == 0 {
 		return append(messages, Message{Role: m.Role, Parts: []Part{{Text: m.Text}}})
@@ -213,7 +212,7 @@ func (m *measured) updateChars() {
 	m.chars = utf8.RuneCountInString(m.Text) + m.callChars()
 }
 
-// callChars is what the calls of the message count for.
+// callChars returns the length of the message's calls.
 func (m *measured) callChars() (n int) {
 	for i := range m.Calls {
 		n += m.Calls[i].countChars()

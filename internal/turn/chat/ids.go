@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// ClientOrigin is the Origin, and the Maker, of what a client says that agents did before: a
-// call in it was made by none of ours, and is no model's own.
+// ClientOrigin is the Origin and the Maker of agents' messages that a client reports. A call in
+// them was made neither by this gateway nor by a known model.
 const ClientOrigin = "\x00client"
 
 // callPrefix begins the ids of calls to which their model gave none.
 const callPrefix = "call_"
 
-// CallSeed is what the ids of one turn's calls have in common: they are looked up in whole
-// conversations, so two turns share none. A turn that is kept has its own id; an id of a request
-// may come twice, but not at the same time.
+// CallSeed returns the common part of the ids of one turn's calls. Ids are searched in whole
+// conversations, so two turns must not share them. A turn that is kept has its own id; an id of a
+// request may come twice, but not at the same time.
 func CallSeed(turn, requestID string, began time.Time) string {
 	of := turn
 	if of == "" {
@@ -55,7 +55,7 @@ func IsCallSeed(s string) bool {
 	return len(s) == seedLength && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// maxOwnID bounds what a client calls a conversation, in bytes.
+// maxOwnID limits a client's id of a conversation, in bytes.
 const maxOwnID = 512
 
 // ConversationIDOf makes the id of a conversation of what another protocol's client calls it:

@@ -25,11 +25,11 @@ type Message struct {
 	// Maker names the model that made the message, as Chunk.Maker did; empty for
 	// messages that none of ours made. Signatures and Kept go back to their maker alone.
 	Maker string
-	// Origin says of a message with calls of an earlier turn which agent and model made it;
-	// see Portable. Empty: it is of this turn, or has no calls.
+	// Origin says of a message with calls of an earlier turn which agent and model made it; see
+	// Portable. Empty for a message of this turn, or one without calls.
 	Origin string
-	// At is the line of the time at which the user said this, for who shows a history; see
-	// Request.Dated. Empty: none is known, or it stands in the message.
+	// At is the time line of the moment when the user sent this, for code that renders a history;
+	// see Request.Dated. Empty: none is known, or it stands in the message.
 	At string
 }
 
@@ -38,7 +38,7 @@ func (m *Message) Spoken() bool {
 	return m.Role == RoleUser && (len(m.Parts) == 0 || m.Parts[0].Result == nil)
 }
 
-// Text returns what a message says, without thoughts, calls and results.
+// Text returns the text of a message, without thoughts, calls and results.
 func (m *Message) Text() string {
 	if len(m.Parts) == 1 && !m.Parts[0].isSilent() {
 		return m.Parts[0].Text
@@ -52,13 +52,12 @@ func (m *Message) Text() string {
 	return b.String()
 }
 
-// isSilent says whether the part is no text of the conversation.
+// isSilent reports whether the part does not belong to the conversation's text.
 func (p *Part) isSilent() bool { return p.Call != nil || p.Result != nil || p.Thought }
 
-// Part is one piece of a Message or of a Chunk: text, a tool call or a tool
-// result. Exactly one of Text, Call and Result is meaningful: Call if it is not
-// nil, else Result if it is not nil, else Text (which may be empty when the part
-// only carries a signature or what is Kept).
+// Part is one piece of a Message or of a Chunk: text, a tool call or a tool result. Exactly one of
+// Text, Call and Result is meaningful: It is Call if that is not nil, else Result if that is not
+// nil, else Text. Text may be empty if the part only carries a Signature or Kept.
 type Part struct {
 	Text   string
 	Call   *tool.Call
@@ -85,17 +84,15 @@ type ModelRequest struct {
 	System string
 	// Messages is the conversation so far, oldest first.
 	Messages []Message
-	// Tools are the tools on offer; nil means none. A driver may cache what it
-	// renders from a tool.Set by the pointer, so a set never changes once it is
-	// handed out.
+	// Tools are the tools on offer; nil without tools. A set never changes after it was passed on,
+	// so a driver may cache its rendering by the pointer.
 	Tools *tool.Set
 	// NoTools forbids tool calls, although Tools are declared.
 	NoTools bool
 	// Step counts the model calls of a turn, from 1; it is for the log.
 	Step int
 
-	// Temperature is what the caller asks for; nil leaves it to the model's
-	// configuration.
+	// Temperature is the caller's choice; nil leaves it to the model's configuration.
 	Temperature *float64
 	// MaxTokens limits the visible part of the answer; 0: the model's configuration
 	// does.
@@ -114,10 +111,10 @@ type ModelRequest struct {
 	// Answered is the key of the model that answered the turn's calls so far, if that
 	// was not the first of a chain; else empty.
 	Answered string
-	// Retracts says that text which was handed on may be followed by a chunk of Again.
+	// Retracts allows a chunk with Restarted after text.
 	Retracts bool
-	// Of is the request of the turn that the call belongs to, and Agent names who makes it: a
-	// provider's cache is asked by them. nil: the call belongs to no conversation.
+	// Of is the request of the turn that makes the call, and Agent is the id of the caller. A
+	// provider's cache is selected by them. nil for a call without a conversation.
 	Of    *Request
 	Agent string
 }
@@ -142,7 +139,7 @@ type Form struct {
 	Schema jsontext.Value
 }
 
-// FormKind is what a Form asks for.
+// FormKind is the kind of a Form.
 type FormKind string
 
 // The forms of an answer.
@@ -162,8 +159,7 @@ type Chunk struct {
 	// More says that a further chunk is already there, so that the consumer may
 	// put off a flush without delaying anything.
 	More bool
-	// Maker names who makes the answer, as Message.Maker wants it; empty: the only
-	// model that there is.
+	// Maker names the model of the answer, as in Message.Maker; empty if there is only one model.
 	Maker string
 	// Restarted is set on a chunk without parts: the parts of this call so far
 	// belong to an answer that failed, and another answer begins. If text is among them, it counts
@@ -211,7 +207,7 @@ func (u *Usage) Add(v Usage) {
 	u.Estimated = u.Estimated || v.Estimated
 }
 
-// Since returns what was used after before, an earlier state of the same count.
+// Since returns the usage after before, an earlier state of the same count.
 func (u Usage) Since(before Usage) Usage {
 	u.InputTokens -= before.InputTokens
 	u.OutputTokens -= before.OutputTokens

@@ -46,7 +46,7 @@ func (c *Clock) Line(zone *time.Location) string {
 	return line
 }
 
-// withTimeLine returns a text behind the line of its time, which may be empty.
+// withTimeLine returns a text behind its time line, which may be empty.
 func withTimeLine(line, text string) string {
 	if line == "" {
 		return text
@@ -85,10 +85,10 @@ func (r *Request) Dated(line string) []Message {
 // internal/sim/offline/roles), so the two must change together.
 const momentHead = "Added by the gateway, not by the user:\n"
 
-// WithMoment appends to what the user says last, as a part of its own, what holds for this turn
-// alone: what is missing now, in the gateway's words, then what others say, and what the agent
-// must know of its turn. It stands behind all that later turns repeat, and is in no later one. The
-// list is changed, and no message that it shares.
+// WithMoment adds a part with facts for this turn only to the last message. They are missing tools
+// in the gateway's words, quotes of others, and the turn's notes for the agent. It stands behind
+// all that later turns repeat, and is in no later one. The list is changed, and no message that it
+// shares.
 func (r *Request) WithMoment(messages []Message, missing string) []Message {
 	said := r.momentTexts(missing)
 	if len(messages) == 0 || len(said) == 0 {
@@ -133,7 +133,7 @@ func (r *Request) momentTexts(missing string) (said []string) {
 
 const prunedNote = "The conversation is longer than what you are shown: its earlier messages are left out."
 
-// Closing is a message for the very end of a call: what the gateway says of the step at hand.
+// Closing returns a message for the very end of a call, with the gateway's note on this step.
 func Closing(note string) Message {
 	return Message{Role: RoleUser, Parts: []Part{{Text: momentHead + note}}}
 }

@@ -8,24 +8,23 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Paused is a turn that cannot continue before somebody has answered: what runs it knows no
-// more, and State is all that it needs to continue, in this process or another.
+// Paused is a turn that cannot continue without an answer. State is all that a runner needs to
+// continue it, in this process or another.
 type Paused struct {
-	// By names what can continue with State: PausedAgent, PausedTeam, or another runner's own
-	// name.
+	// By names the runner that can continue with State: PausedAgent, PausedTeam, or another
+	// runner's own name.
 	By    string
 	State []byte // one JSON value
-	// Usage is what the turn has spent.
+	// Usage is the turn's usage so far.
 	Usage Usage
-	// Questions are what is asked, each to be answered by itself. A turn or a team has
-	// one.
+	// Questions are the open questions. Each is answered by itself. A turn or a team has one.
 	Questions []Question
-	// Evidence is what the answer will be checked by, of the time up to here: one JSON value
-	// of what checks it. Empty: there is none.
+	// Evidence is needed to check the answer: facts of the turn so far, as one JSON value of the
+	// checker. Empty without evidence.
 	Evidence []byte
 }
 
-// What can continue with a State.
+// Runners that can continue with a State.
 const (
 	PausedAgent = "agent"
 	PausedTeam  = "team"
@@ -43,25 +42,25 @@ type Question struct {
 	Kind   QuestionKind
 	Prompt string // empty: it is worded from Calls
 	Calls  []PendingCall
-	// Of a node of a workflow: its name, by which Decision.CallID answers it where there
-	// are no Calls; what a person may fill in; until when; and who may decide, owner, any or
-	// users.
+	// Fields for a node of a workflow. Decision.CallID answers a question without Calls by the
+	// node's name. The others are the schema of the values, the end of the time, and the approvers
+	// (owner, any or users).
 	Node      string
 	Schema    jsontext.Value
 	Expires   time.Time // zero: as long as any question
 	Approvers []string
 }
 
-// QuestionKind is what is asked for.
+// QuestionKind is the kind of a question.
 type QuestionKind string
 
 // AskTools asks whether calls may run.
 const AskTools QuestionKind = "tool"
 
-// AskHuman asks what a workflow asks a person.
+// AskHuman asks a question of a workflow.
 const AskHuman QuestionKind = "human"
 
-// AskOutcome asks what became of calls of which no result is known.
+// AskOutcome asks for the outcome of calls without a known result.
 const AskOutcome QuestionKind = "outcome"
 
 // OutcomePrompt is how it is asked.
@@ -74,14 +73,14 @@ type PendingCall struct {
 	Server    string
 	Arguments jsontext.Value
 	AgentID   string // in a team
-	// Within is the id of the call, of the agent that asks, within which this one waits: it
-	// is a delegate's. Empty: the agent's own.
+	// Within is the id of the asking agent's call in which a delegate makes this call. Empty: the
+	// agent's own.
 	Within string `json:",omitempty"`
 	// Reason says in a word why a person is asked.
 	Reason string
 	// Fingerprint is that of the tool that is meant (tool.Spec.Fingerprint).
 	Fingerprint string
-	// Spec is the tool as the runner knows it; nil: it knows none. It is not kept.
+	// Spec is the tool as the runner knows it; nil for an unknown tool. It is not kept.
 	Spec *tool.Spec `json:"-"`
 }
 
@@ -90,8 +89,7 @@ type Resumed struct {
 	By    string
 	State []byte
 	Usage Usage // that was spent before
-	// Decisions are what was decided of the calls that wait. Without any the turn asks
-	// again.
+	// Decisions are the decisions on the waiting calls. Without any the turn asks again.
 	Decisions []Decision
 	// Changed are the ids of calls that are asked about again because their tools have
 	// changed.
@@ -106,8 +104,8 @@ type Resumed struct {
 	// began, of one that is taken over.
 	Said    string
 	Emitted []PendingCall
-	// TakenOver says that the turn was not paused: the process that ran it is gone, and State
-	// is what it had saved last.
+	// TakenOver is true if the turn was not paused: the process that ran it is dead, and State is
+	// its last saved state.
 	TakenOver bool
 }
 
@@ -129,9 +127,9 @@ type Decision struct {
 	Action    Action
 	Arguments jsontext.Value `json:",omitempty"` // of Modify
 	Message   string         // for the model; may be empty
-	Input     jsontext.Value `json:",omitempty"` // what a person has filled in; nil: nothing
+	Input     jsontext.Value `json:",omitempty"` // the values that a person has filled in; nil without values
 	State     jsontext.Value `json:",omitempty"` // what changes in the state of a workflow; nil: nothing
-	Result    string         // of Modify, of a call that was made: what it came to
+	Result    string         // of Modify, the result of a call that somebody has made
 	// Fingerprint is that of the tool that was decided about. A call whose tool is another
 	// one by then does not run.
 	Fingerprint string

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Principal is who sent a request, as far as the gateway has made sure of it. The zero value
-// is anybody: the gateway asks nobody who they are.
+// Principal is who sent a request, as far as the gateway has made sure of it. The zero value stands
+// for any sender: the gateway authenticates nobody.
 //
 // Names that somebody claims and names that somebody has proved belong to different people
 // even if they are equal: see Owner.
@@ -16,7 +16,7 @@ type Principal struct {
 	// ID is the user, 1 to 256 code points without controls; AnonymousID; or empty: nobody was
 	// asked.
 	ID string
-	// Scopes are what the credential allows. They mean nothing without an ID.
+	// Scopes limit the actions of the credential. They mean nothing without an ID.
 	Scopes Scopes
 	// Class names the limits that the credential has; empty: those of its user and tenant.
 	Class string
@@ -32,14 +32,14 @@ func (p Principal) Sender() string { return cmp.Or(p.By, p.ID) }
 // IsNamed reports whether ID is a name that the sender gives, and no one has proved.
 func (p Principal) IsNamed() bool { return p.By != "" && p.By != p.ID }
 
-// AnonymousID is the ID of all who may ask without a credential where others must show one.
-// No user has it: it is a control character.
+// AnonymousID is the ID of senders without a credential, where others must show one. No user has
+// it: it is a control character.
 const AnonymousID = "\x00"
 
-// Scopes are a set of what a credential allows.
+// Scopes are a set of permissions of a credential.
 type Scopes uint8
 
-// The scopes (docs/access.md says what each opens).
+// The scopes (docs/access.md lists their permissions).
 const (
 	ScopeChat     Scopes = 1 << iota
 	ScopeReadOnly        // as ScopeChat, with tools that only read
@@ -88,20 +88,19 @@ func (s Scopes) String() string { return strings.Join(s.Names(), " ") }
 // HasAny says whether one of the scopes in wanted is in s.
 func (s Scopes) HasAny(wanted Scopes) bool { return s&wanted != 0 }
 
-// IsKnown says whether the gateway has made sure who it is; the anonymous are not known.
+// IsKnown reports whether the gateway has authenticated p. An anonymous sender is not known.
 func (p Principal) IsKnown() bool { return p.ID != "" && p.ID != AnonymousID }
 
-// IsAnonymous says whether it is one of those who may ask without a credential where others
-// must show one.
+// IsAnonymous reports whether p may send requests without a credential, where others must show one.
 func (p Principal) IsAnonymous() bool { return p.ID == AnonymousID }
 
-// May says whether p is allowed one of the scopes in wanted. Where nobody was asked,
-// everything is allowed.
+// May says whether p is allowed one of the scopes in wanted. Without authentication everything is
+// allowed.
 func (p Principal) May(wanted Scopes) bool { return p.ID == "" || p.Scopes.HasAny(wanted) }
 
-// Owner returns whom what is kept belongs to within p's tenant, if a request names userID, of
-// which may be none. The texts of proved owners begin with a NUL, which no claimed name holds:
-// so what was kept while nobody was asked is found by nobody who was, nor the other way round.
+// Owner returns the owner, within p's tenant, of the data of a request that names userID, which may
+// be empty. A proved owner begins with a NUL, which a claimed name never has. So data from a time
+// without authentication stays separate from data of authenticated users.
 func (p Principal) Owner(userID string) string {
 	switch {
 	case p.ID == "":
@@ -112,8 +111,8 @@ func (p Principal) Owner(userID string) string {
 	return p.Naming(p.ID)
 }
 
-// Naming returns how somebody of this name is kept apart, if they were asked like p, from people
-// of the same name who were not, or were.
+// Naming returns the owner text of a name. Authenticated users and claimed names get different
+// texts.
 func (p Principal) Naming(name string) string {
 	if p.ID == "" {
 		return name
@@ -121,8 +120,8 @@ func (p Principal) Naming(name string) string {
 	return "\x00" + name
 }
 
-// Finds says whether p may find what belongs to owner within p's tenant by its id. Where nobody
-// is asked the id is the key, and what somebody has proved to own is found by nobody.
+// Finds reports whether p may find data of an owner within p's tenant by its id. Without
+// authentication the id is enough, but data of a proved owner stays hidden.
 func (p Principal) Finds(owner, userID string) bool {
 	if p.ID == "" {
 		return !IsProved(owner)
@@ -147,7 +146,8 @@ func (p Principal) For(userID string) (_ Principal, ok bool) {
 	return p, true
 }
 
-// As returns p with the name of a user of its tenant, which the caller has allowed.
+// As returns p with the name of another user of its tenant. The caller must have checked the
+// permission.
 func (p Principal) As(userID string) Principal {
 	p.By, p.ID = p.Sender(), userID
 	return p
@@ -156,5 +156,5 @@ func (p Principal) As(userID string) Principal {
 // ActsForOthers says whether p may name any user of its tenant.
 func (p Principal) ActsForOthers() bool { return p.IsKnown() && p.Scopes&ScopeActAs != 0 }
 
-// Owner returns whom what is kept of the request belongs to: see Principal.Owner.
+// Owner returns the owner of the request's data: see Principal.Owner.
 func (r *Request) Owner() string { return r.Principal.Owner(r.UserID) }

@@ -4,11 +4,10 @@ import "strings"
 
 // Clarification is a question that a turn has ended with, and that the next input answers.
 type Clarification struct {
-	// Said is what was said since the user asked for something, in turns: the request, the
-	// question, and if that was not the first one, replies and questions in between. It
-	// ends with the question.
+	// Said holds the conversation since the user's request, in turns: the request, any questions
+	// and replies in between, and the question. It ends with the question.
 	Said []HistoryMessage
-	// AgentID is who asked; empty: the router, which did not know whom the request is for.
+	// AgentID is the agent that asked; empty for the router, which could not choose an agent.
 	AgentID string
 	// InARow is how many questions of the router came one after the other, up to this one.
 	InARow int
@@ -22,8 +21,8 @@ func (q *Clarification) questionText() string {
 	return q.Said[len(q.Said)-1].Text
 }
 
-// FullInput returns what the user asks for: the input or, if it answers a question, the
-// request, the question and the input.
+// FullInput returns the user's whole request: the input, or, if it answers a question, the request,
+// the question and the input.
 func (r *Request) FullInput() string {
 	if r.Question == nil {
 		return r.Input
@@ -41,7 +40,7 @@ func (r *Request) FullInput() string {
 	return b.String() + "The user answered: " + r.Input
 }
 
-// Words returns what the user has said of the request: as Whole, without the questions.
+// Words returns the user's own words: as FullInput, without the questions.
 func (r *Request) Words() string {
 	if r.Question == nil {
 		return r.Input
@@ -96,8 +95,8 @@ func (r *Request) historyWithQuestion() []Message {
 	return all
 }
 
-// appendSaid adds what somebody says. Of two messages of the user in a row the model is
-// shown one.
+// appendSaid adds what somebody says. It joins two messages of the user in a row, because the model
+// must get one.
 func appendSaid(messages []Message, s HistoryMessage) []Message {
 	n := len(messages)
 	if s.Role == RoleUser && n > 0 && messages[n-1].Spoken() {

@@ -9,12 +9,12 @@ import (
 // Quote is a text of others for an agent to read: of another agent, a tool, a client, a
 // person who decides. It is data, and stands in no system instruction.
 type Quote struct {
-	About string // says what the text is, in words of the gateway
+	About string // describes the text, in words of the gateway
 	Text  string
 	Limit int // of the quote as it is shown, in bytes; 0: MaxQuote
 }
 
-// MaxQuote bounds what one agent has said, as another one is shown it, in bytes.
+// MaxQuote limits a quote of one agent for another one, in bytes.
 const MaxQuote = 8 << 10
 
 // quoteMark begins each line of a Quote. No line without it is part of the text, so nothing
@@ -81,8 +81,8 @@ func isUnseen(r rune) bool {
 	return r != '\t' && r != zeroWidthNonJoiner && r != zeroWidthJoiner && Hidden(r)
 }
 
-// Quotes returns what an agent is shown next to the request: what the client says of the
-// circumstances and of its user, then Data.
+// Quotes returns the quotes for an agent besides the request: the client's context and user name,
+// then Data.
 func (r *Request) Quotes() []Quote {
 	if len(r.Context) == 0 && r.UserName == "" {
 		return r.Data

@@ -6,8 +6,8 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// TurnMessages is what an agent did in a turn, for who remembers it: its messages with calls, and
-// the results behind each. The answer is not part of it.
+// TurnMessages are the messages of an agent in a turn, for the memory of the conversation. They
+// have calls, and the results behind each message. The answer is not part of it.
 type TurnMessages struct {
 	Messages []Message
 	// Line is that of the time in the message of the user, where the turn continued; empty:
@@ -15,11 +15,11 @@ type TurnMessages struct {
 	Line string
 }
 
-// Portable returns messages as a model may be shown them. Calls of turns before, which have
-// an Origin, stay with their results if they are the model's own: of this origin, all of
-// them of tools on offer. Of the others a text line each is shown, in front of what was
-// said then. Calls that a client reports are data, and stay with their results, whatever is on
-// offer. The messages themselves do not change.
+// Portable returns messages as a model may be shown them. Earlier calls, which have an Origin,
+// remain with their results if they belong to this model. That means the same origin, and only
+// tools on offer. Other calls become a line of text each, in front of the text of that time. Calls
+// that a client reports are data, and stay with their results, whatever is on offer. The messages
+// themselves do not change.
 func Portable(messages []Message, origin string, offered func(name string) bool) []Message {
 	for i := range messages {
 		if !canStay(&messages[i], origin, offered) {
@@ -61,8 +61,8 @@ func portableFrom(messages []Message, from int, origin string, offered func(stri
 	return all
 }
 
-// appendJoined appends a message. Of two texts of one role in a row, between which calls were left
-// out, the model is shown one.
+// appendJoined appends a message. It joins two texts of one role in a row if the calls between them
+// were left out.
 func appendJoined(all []Message, m Message) []Message {
 	n := len(all)
 	if n > 0 && m.Role == RoleUser && m.Spoken() {
@@ -127,7 +127,7 @@ const (
 	maxLineResult    = 500
 )
 
-// callLines reports calls and their results, which are in the same order.
+// callLines describes calls with their results, which have the same order.
 func callLines(parts, results []Part) (lines []string) {
 	n := 0
 	for i := range parts {

@@ -1,10 +1,9 @@
-// Package chat holds what is asked and said: the request of a chat turn with its
-// validation, the messages that a model sees, and the tools that it may call.
+// Package chat defines the request of a chat turn with its validation, and the messages for a
+// model.
 //
-// Everything that a client sends is untrusted: decoding lists all faults at
-// once, with JSON pointers, in bounded time and memory, and what passes it
-// needs no further check. One table of fields (fields.go) says what there is,
-// for bodies, queries and the other protocols.
+// All input of a client is untrusted. Decoding lists all faults at once, with JSON pointers, in
+// bounded time and memory. A request that passes it is valid. One table (fields.go) defines the
+// fields, for bodies, queries and the other protocols.
 package chat
 
 import (
@@ -25,10 +24,10 @@ const (
 // Request is one chat turn, validated and cleaned.
 type Request struct {
 	Past
-	// Input is what the user says now.
+	// Input is the user's new message.
 	Input          string
 	ConversationID string // empty: none
-	// UserID is who the client says that its user is; empty: nobody in particular.
+	// UserID is the user's id, as the client claims; empty without a certain user.
 	UserID    string
 	Principal Principal
 	Location  *time.Location // nil: the gateway's own
@@ -37,21 +36,21 @@ type Request struct {
 	// Workflow is the name of the workflow that is to answer; empty: none.
 	Workflow string
 	Keeping
-	// Context is what the client says of the circumstances: data for agents to read, by
-	// name, in the order in which it came.
+	// Context holds the client's facts about the circumstances. They are data for agents, by name,
+	// in the order of the request.
 	Context []ContextEntry
 	Additions
-	// Record asks for what the agents do: stream.Result.Made.
+	// Record asks for the agents' messages: stream.Result.TurnMessages.
 	Record bool
-	// App is what the client's program adds; nil: nothing.
+	// App holds the additions of the client's program; nil without additions.
 	App *Application
 	ReplyForm
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
-	// Mute says that the client could not show a question to its user: calls that a person
-	// must allow are refused. What a run asks is answered elsewhere. The code of a protocol
-	// sets it.
+	// Mute says that the client could not show a question to its user: calls that a person must
+	// allow are refused. Questions of a workflow's run are answered in another way. The code of a
+	// protocol sets it.
 	Mute bool
 	// Hops counts the gateways that the request has come through, each as a remote agent of
 	// the one before; 0: a client has sent it here. See MaxHops.
@@ -63,15 +62,15 @@ type Request struct {
 	Facts Facts
 }
 
-// Additions are what the gateway adds to the words of a client.
+// Additions are the gateway's additions to the words of a client.
 type Additions struct {
-	// Note is what the gateway says to the agent about the turn, next to its instructions. It
-	// has no word of others: those are Data.
+	// Note is the gateway's note to the agent about the turn, next to its instructions. It never
+	// contains words of others, which belong to Data.
 	Note string
-	// Data is what others have said, for the agent to read; see WithMoment.
+	// Data holds quotes of others, for the agent to read; see WithMoment.
 	Data []Quote
-	// Instruction is what the gateway adds to the instructions of every agent that takes
-	// part: how to write, the steps of a plan. Empty: nothing.
+	// Instruction is the gateway's addition to the instructions of every agent of the turn, such as
+	// a style or the steps of a plan. Empty: nothing.
 	Instruction string
 	// Line gives the time of the input, as the memory keeps it; empty: the agent makes it.
 	Line string
@@ -79,8 +78,8 @@ type Additions struct {
 
 // Keeping says under which names the turn is kept, and for how long.
 type Keeping struct {
-	// Task and Turn are the ids under which the turn is kept; empty: it is not. The code
-	// that keeps it sets them.
+	// Task and Turn are the ids under which the turn is stored; empty for a turn that is not
+	// stored. The code that keeps it sets them.
 	Task string
 	Turn string
 	// ParentTask is the task that the request belongs to, as its client says; empty: none.
@@ -91,21 +90,20 @@ type Keeping struct {
 	RetentionDays *int
 }
 
-// Past is what was said before the request.
+// Past is the conversation before the request.
 type Past struct {
-	// History is what was said before, oldest first, as PruneHistory leaves it. It is
-	// the client's word, for the model to read: neither limits nor permissions look at
-	// it.
+	// History holds the earlier messages, oldest first, as PruneHistory returns them. It is the
+	// client's word, for the model to read: neither limits nor permissions look at it.
 	History []Message
 	// Pruning says what of the history was left out.
 	Pruning Pruning
-	// HasHistory says that the request brings its history along, whatever that holds, or
-	// that its dialect keeps it: nothing else that was said before belongs to the turn. A
-	// history that is null is none.
+	// HasHistory says that the request brings its history along, whatever that holds, or that its
+	// dialect keeps it: nothing else that was said before belongs to the turn. A null history
+	// counts as absent.
 	HasHistory bool
 	// LastAgent is who answered last in the conversation; empty: not known.
 	LastAgent string
-	// Question is what the input answers; nil: it is a request of its own.
+	// Question is the question that the input answers; nil for a new request.
 	Question *Clarification
 }
 
@@ -115,8 +113,8 @@ type ReplyForm struct {
 	Channel string // whose form the answer gets; empty: web
 	// Drafts says whether an answer that is held back is shown as it is written.
 	Drafts Choice
-	// UserName is what the user is called; empty: not known. The model sees it as data, and
-	// no log has it.
+	// UserName is the user's name; empty if it is unknown. The model sees it as data, and no log
+	// has it.
 	UserName string
 	Locale   string // BCP 47; empty: not known
 	Subject  string // of an e-mail; empty: made of the text
@@ -136,8 +134,8 @@ const (
 	Yes
 )
 
-// ParsedRequest is what a body or a query of our own protocol asks for: a turn, and how it is
-// to be reported.
+// ParsedRequest is a body or a query of our own protocol: the request of a turn, and the form of
+// its report.
 type ParsedRequest struct {
 	Request
 	// Accumulated says that each response_delta repeats the text so far.
@@ -158,20 +156,20 @@ type ParsedRequest struct {
 // ContextEntry is one member of Request.Context.
 type ContextEntry struct{ Name, Value string }
 
-// Messages returns the conversation as the model is shown it: the history, then the
-// question that the input answers, then the input. A history that ends with a message
-// of the user which was never answered is continued by the input.
+// Messages returns the conversation as the model is shown it: the history, then the question that
+// the input answers, then the input. If the history ends with a message of the user without an
+// answer, the input is joined to it.
 func (r *Request) Messages() []Message {
 	history := r.historyWithQuestion()
 	messages := append(make([]Message, 0, len(history)+1), history...)
 	return appendSaid(messages, HistoryMessage{Role: RoleUser, Text: r.Input})
 }
 
-// ToolAccess says which tools a turn may call. Of the others its model receives nothing, and
-// none of them runs, a fallback neither. Values that are not listed here allow none.
+// ToolAccess says which tools a turn may call. The model does not get the other tools, and they
+// never run, even as a fallback. Values that are not listed here allow none.
 type ToolAccess int
 
-// What a turn may call.
+// Tools that a turn may call.
 const (
 	ToolsAll      ToolAccess = iota
 	ToolsReadOnly            // those that are read-only, by their server's word or by the operator's
@@ -223,8 +221,8 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
-// addFault reports a fault. A field has one fault at most, the first, which mostly
-// causes the others; what has no field is reported once each.
+// addFault reports a fault. A field has at most one fault, the first, which mostly causes the
+// others. Each fault without a field is reported once.
 func (e *ValidationError) addFault(field, code, message string) {
 	f := FieldError{field, code, message}
 	switch {
@@ -242,15 +240,15 @@ func (e *ValidationError) addOne(field, code, message string) {
 	}
 }
 
-// Add adds the fault that a Check function found, as that of a field of another
-// protocol, of which there may be many. nil is none.
+// Add adds the fault of a Check function for a field of another protocol, of which there may be
+// many. It ignores nil.
 func (e *ValidationError) Add(field string, f *FieldError) {
 	if f != nil {
 		e.addOne(field+f.Field, f.Code, f.Message)
 	}
 }
 
-// addOwnField adds the fault of one of the fields of a Request. nil is none.
+// addOwnField adds the fault of a field of a Request. It ignores nil.
 func (e *ValidationError) addOwnField(field string, f *FieldError) {
 	if f != nil {
 		e.addFault(field+f.Field, f.Code, f.Message)

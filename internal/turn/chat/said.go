@@ -72,7 +72,7 @@ func readSaid(dec *jsontext.Decoder, at place, e *ValidationError) (s HistoryMes
 	return s, nil
 }
 
-// checkRequired reports what a message must have and does not.
+// checkRequired adds a fault for each missing member of a message.
 func (n *names) checkRequired(at place, e *ValidationError) {
 	for _, name := range [...]string{"role", "content"} {
 		if !n.hasName(name) {
@@ -129,14 +129,13 @@ func saidText(v jsontext.Value, member string, at place, e *ValidationError) str
 	return text
 }
 
-// names is a set of member names, which takes no memory for those that are known.
+// names is a set of member names. It needs no memory for the two known ones.
 type names struct {
 	role, content bool
 	others        map[string]bool
 }
 
-// hasName says whether a member was there. The two that every message has need no
-// map.
+// hasName says whether a member was there. Every message has these two, and they need no map.
 func (n *names) hasName(name string) bool {
 	switch name {
 	case "role":

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// A request is stored while its turn runs, for the process that goes on with it. Functions that
-// the code of a protocol has set are left out, and so is what the turn's parts share.
+// A request is stored while its turn runs, for the process that goes on with it. It leaves out
+// functions that a protocol's code has set, and the Facts.
 
-// storedVersion is that of stored requests. One of another version is not read.
+// storedVersion is that of stored requests. Other versions are not read.
 const storedVersion = 1
 
-// plainRequest has no methods.
+// plainRequest is a Request without its methods.
 type plainRequest Request
 
 // storedRequest is a Request as it is stored: its own members hide those that cannot be.

@@ -6,7 +6,7 @@ import "github.com/go-json-experiment/json/jsontext"
 type AnswerForm struct {
 	// Name is that of the schema: 1 to 64 of A-Z, a-z, 0-9, _ and -.
 	Name string
-	// Description says what the object is for, in the words of the application; empty: nothing.
+	// Description is the application's description of the object; empty without one.
 	Description string `json:",omitempty"`
 	// Schema is a JSON Schema (2020-12) whose root is of type object, of at most MaxAnswerSchema.
 	Schema jsontext.Value

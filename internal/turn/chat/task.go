@@ -2,7 +2,7 @@ package chat
 
 import "strings"
 
-// What becomes of a turn whose client leaves.
+// Actions for a turn whose client disconnects.
 const (
 	OnDisconnectContinue = "continue"
 	OnDisconnectCancel   = "cancel"
@@ -17,7 +17,7 @@ const (
 // idLength is how many characters follow the prefix: 128 bits, five in each.
 const idLength = 26
 
-// What is said of a task that has no answer yet.
+// Texts for a task without an answer so far.
 const (
 	TaskSubmitted = "The request has arrived"
 	TaskWorking   = "The request is being worked on"
@@ -29,8 +29,8 @@ func IsTaskID(s string) bool { return isID(s, TaskPrefix) }
 // IsTurnID says whether s can be the id of a turn.
 func IsTurnID(s string) bool { return isID(s, TurnPrefix) }
 
-// isID says whether s is prefix and 26 of [0-9a-z], as ids of tasks and turns
-// are made. What else it might be is never asked of a store.
+// isID says whether s is prefix and 26 of [0-9a-z], as ids of tasks and turns are made. So a store
+// is never asked for another text.
 func isID(s, prefix string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && len(rest) == idLength && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
@@ -46,7 +46,7 @@ func TaskNeedsApproval() *FieldError {
 	return &FieldError{Code: CodeNotAllowed, Message: "names a task that waits for an approval, and not for an input"}
 }
 
-// checkTaskID wants what can be a task's id. Whether there is one, and it waits, is for
+// checkTaskID accepts texts of the form of a task's id. Whether there is one, and it waits, is for
 // others to say.
 func checkTaskID(s string) (string, *FieldError) {
 	if !IsTaskID(s) {

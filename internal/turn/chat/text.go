@@ -104,8 +104,7 @@ func Truncate(s string, limit int) (head string, cut bool) {
 	return s[:limit], true
 }
 
-// Clip returns at most limit bytes of s, and a mark if that is not all. It is for
-// what goes into a log.
+// Clip returns at most limit bytes of s, and a mark if that is not all. It is for texts in a log.
 func Clip(s string, limit int) string {
 	head, cut := Truncate(s, limit)
 	if cut {

@@ -5,10 +5,9 @@ import (
 	"net/url"
 )
 
-// TicketQuery reads a request that is to be sent later by a GET, from a JSON body with the
-// fields of one: by the rules of DecodeRequest, and what a GET has no field for is a fault. It
-// returns the query of that GET, and the idempotency key of the request, which is nil if there is
-// none and else not looked at.
+// TicketQuery reads, from a JSON body, a request that a GET will send later. The rules are those of
+// DecodeRequest, and a field that a GET cannot have is a fault. It returns the query of that GET
+// and the request's idempotency key, which it does not check. key is nil without one.
 func TicketQuery(body []byte) (query url.Values, key []string, err error) {
 	if _, err := DecodeRequest(body); err != nil {
 		return nil, nil, err

@@ -8,40 +8,38 @@ import (
 	"time"
 )
 
-// Turn is what is known of a turn where no Request reaches: in tools, in calls of models, and
-// before there is a request at all. Its fields are the whole of what a context says of a turn,
-// besides its logger, its span and its end; anything else belongs to the Request.
+// Turn holds the facts of a turn for code that gets no Request: in tools, in model calls, and
+// before there is a request. A context has no other facts of a turn, besides its logger, its span
+// and its end. Other facts belong to the Request.
 //
-// It is copied when something in it changes, so a turn within another one sees what was
-// changed for it alone.
+// A change makes a copy, so an inner turn sees the changes that were made for it only.
 type Turn struct {
 	// RequestID is set where a request comes in. Calls to MCP servers and to models send it on
 	// as X-Request-ID, and replies and logs name it.
 	RequestID string
-	// Began is when the request came in, set with RequestID; zero: not known. Ids of calls are
-	// made of both. Of a turn that continues without a request it is when that began.
+	// Began is when the request came in, set with RequestID; zero: not known. Ids of calls are made
+	// of both. For a turn that continues without a request it is the time of that start.
 	Began time.Time
-	// Principal is who sent the request, set where it is admitted, for what a dialect answers
-	// at once. A turn's Request has it anyway.
+	// Principal is the sender of the request, set at admission, for replies that a dialect makes at
+	// once. A turn's Request has it anyway.
 	Principal Principal
 	// Caller is whom tools are called for, set by the gateway if a server or the cache of
 	// results is to know. Read by mcpclient and toolcache.
 	Caller Caller
-	// Budget is what the model calls of the turn may take, of all agents, structured answers
-	// and fallbacks together; nil: there is no bound. Set by model.Budgeted, read by all that
-	// make such calls.
+	// Budget limits the tokens of all model calls of the turn, structured answers and fallbacks
+	// included; nil without a limit. Set by model.Budgeted, read by all that make such calls.
 	Budget *TokenBudget
-	// Admission is what the turn was admitted by; nil: nothing counts what it uses. Set by
-	// what serves the turn, read by what limits calls of models.
+	// Admission is charged for the usage of the turn; nil if no limit counts it. Set by what serves
+	// the turn, read by what limits calls of models.
 	Admission Admission
 	// Charge charges a request for a dialect.Use; nil: nothing is charged that way. Set by handlers,
 	// read by dialect.ChargeFor.
 	Charge func(use uint8) error
 }
 
-// Admission is charged for what a turn uses.
+// Admission is charged for the usage of a turn.
 type Admission interface {
-	// Tokens charges what a call of a model has used.
+	// Tokens charges the tokens of a model call.
 	Tokens(n int)
 }
 
@@ -74,9 +72,9 @@ type turnID struct {
 	began     time.Time
 }
 
-// TurnKeyOf returns a comparable value that identifies the turn of ctx within this process, or nil if
-// ctx has no turn that began. The request's id alone is not enough: a client may send the same one
-// with each request.
+// TurnKeyOf returns a comparable value that identifies the turn of ctx within this process, or nil
+// outside a turn. The request's id alone is not enough: a client may send the same one with each
+// request.
 func TurnKeyOf(ctx context.Context) any {
 	t := TurnOf(ctx)
 	if t.Began.IsZero() {
@@ -88,24 +86,24 @@ func TurnKeyOf(ctx context.Context) any {
 // RequestID returns the id that WithRequestID put into ctx, or "".
 func RequestID(ctx context.Context) string { return TurnOf(ctx).RequestID }
 
-// NewRequestID returns an id for a request that has none. 48 random bits are enough to
-// distinguish the requests in a log, which is all it is for.
+// NewRequestID returns an id for a request without one. 48 random bits are enough, because the id
+// only distinguishes the requests in a log.
 func NewRequestID() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return "req_" + hex.EncodeToString(b[:])
 }
 
-// TokenBudget is how many tokens the calls of a turn may take. It does not stop a call: who
-// makes calls asks whether it is reached, and ends. A nil *TokenBudget has no bound. It is
-// safe for concurrent use.
+// TokenBudget is how many tokens the calls of a turn may take. It does not stop a call: code that
+// makes calls checks Reached and ends. A nil *TokenBudget is without a limit. It is safe for
+// concurrent use.
 type TokenBudget struct {
 	tokens int64
 	spent  atomic.Int64
 }
 
-// NewTokenBudget returns a budget of so many tokens, input, output and thinking; 0 is none:
-// nil.
+// NewTokenBudget returns a budget of so many tokens for input, output and thinking; 0 returns nil,
+// without a limit.
 func NewTokenBudget(tokens int) *TokenBudget {
 	if tokens == 0 {
 		return nil
@@ -113,7 +111,7 @@ func NewTokenBudget(tokens int) *TokenBudget {
 	return &TokenBudget{tokens: int64(tokens)}
 }
 
-// Spend counts what a call took.
+// Spend counts the usage of a call.
 func (b *TokenBudget) Spend(u Usage) {
 	if b != nil {
 		b.spent.Add(tokensOf(u))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bounds of what a request says of a run.
+// Limits of a request's fields about a run.
 const (
 	maxWorkflow      = 64
 	maxKind          = 32
@@ -17,7 +17,7 @@ func UnknownWorkflow() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no workflow; GET /workflows lists them"}
 }
 
-// checkWorkflow wants what can be a workflow's name. Whether there is one is for others
+// checkWorkflow accepts texts of the form of a workflow's name. Whether there is one is for others
 // to say.
 func checkWorkflow(s string) (string, *FieldError) {
 	if s == "" || len(s) > maxWorkflow || s[0] < 'a' || s[0] > 'z' || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
