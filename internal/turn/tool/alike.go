@@ -11,23 +11,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A large schema mostly says the same of many properties, in other words. Compiling is linear in
-// the number of properties, at about 40 µs for each: so properties that are alike are compiled
-// once, and share what comes of it.
+// A large schema mostly says the same of many properties, in other words. Compiling takes about 40
+// µs a property. So equal properties are compiled once and share the result.
 
 // alikeFrom is the work from which on a document is looked through.
 const alikeFrom = 200
 
-// alike leaves out of a document what an earlier property says as well. Documents with references
+// alike removes from a document each property that equals an earlier one. Documents with references
 // or names of their own are left alone, as they say where things are.
 type alike struct {
-	ids   map[string]int // of values, by what they say
+	ids   map[string]int // of values, by their content
 	first map[int]place  // of the property that is compiled
 	// missing are the properties that were left out.
 	missing []omittedProperty
 }
 
-// place finds the part of a compiled schema that some value was compiled to; nil: there is none.
+// place returns the compiled part of the schema that a value became, or nil.
 type place func() *jsonschema.Schema
 
 // omittedProperty is a property that was left out of a part, and where its like is.
@@ -36,7 +35,8 @@ type omittedProperty struct {
 	name        string
 }
 
-// pruneBelow leaves out what is alike below a schema, whose compiled form is at. It changes node.
+// pruneBelow removes the equal properties below a schema whose compiled form at returns. It changes
+// node.
 func (a *alike) pruneBelow(node any, at place) {
 	schema, ok := node.(map[string]any)
 	if !ok {
@@ -101,8 +101,8 @@ func (a *alike) restoreMissing() error {
 	return nil
 }
 
-// idOf numbers a value by what it says, so that equal values have one number. schema says that it
-// is a schema: what describes it to people does not count.
+// idOf returns the number of a value; equal values have one number. If schema is true, v is a
+// schema, and its description and title do not count.
 func (a *alike) idOf(v any, schema bool) int {
 	var says string
 	switch v := v.(type) {

@@ -63,7 +63,7 @@ func (s *Schema) Check(ctx context.Context, name string, args jsontext.Value) (j
 	return args, nil
 }
 
-// decodeObject decodes one object in which no name appears twice.
+// decodeObject decodes one object. It refuses an object with a repeated name.
 func decodeObject(args jsontext.Value) (value any, ok bool) {
 	if args.Kind() != '{' || !args.IsValid() { // IsValid also refuses a name that appears twice
 		return nil, false
@@ -72,13 +72,13 @@ func decodeObject(args jsontext.Value) (value any, ok bool) {
 	return value, err == nil
 }
 
-// Problem is a place in a value, as a JSON pointer that may be cut, and the rule of the
-// schema that is broken there. Neither repeats the value, but for names of members.
+// Problem is a place in a value, as a JSON pointer that may be cut, and the rule of the schema that
+// is broken there. Neither repeats the value; only names of members may appear.
 type Problem struct{ Pointer, Rule string }
 
-// Problems returns what is wrong with a value as jsonschema.UnmarshalJSON reads it: the
-// first five by their pointers. An error says that it cannot be checked: it is nested
-// too deeply, its check takes too long, or ctx has ended.
+// Problems returns the first five faults of a value, by their pointers. The value is in the form of
+// jsonschema.UnmarshalJSON. An error says that it cannot be checked: it is nested too deeply, its
+// check takes too long, or ctx has ended.
 func (s *Schema) Problems(ctx context.Context, value any) ([]Problem, error) {
 	if err := checkShape(value, 1); err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func checkShape(v any, depth int) error {
 	return nil
 }
 
-// listProblems lists what is wrong, in the order of the alphabet: the validator goes
-// over an object's members in no order, and the same call deserves the same answer.
+// listProblems returns the faults in alphabetical order. The validator visits an object's members
+// in any order, and equal calls must get equal answers.
 func listProblems(e *jsonschema.ValidationError) string {
 	var list []string
 	seen := map[string]bool{}
@@ -155,8 +155,8 @@ func listProblems(e *jsonschema.ValidationError) string {
 	return strings.Join(list, "; ")
 }
 
-// leafErrors returns the errors that say what is wrong: those without causes, and
-// anyOf and oneOf, whose causes each report one branch only.
+// leafErrors returns the errors that name a fault: those without causes, and anyOf and oneOf,
+// because each of their causes describes only one branch.
 func leafErrors(e *jsonschema.ValidationError, found []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
@@ -187,8 +187,8 @@ func pointerText(location []string) string {
 	return clipText(sb.String(), maxProblem/2) + ": "
 }
 
-// problemText says what is wrong in terms of the schema. The value itself, which the
-// model wrote, is not repeated.
+// problemText describes a fault in terms of the schema. It does not repeat the value, which the
+// model wrote.
 func problemText(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
@@ -253,7 +253,7 @@ func quoteNames(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// quoteValues lists what a schema allows.
+// quoteValues lists the values that a schema allows.
 func quoteValues(want []any) string {
 	names := make([]string, len(want))
 	for i, v := range want {

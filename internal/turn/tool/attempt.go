@@ -12,8 +12,8 @@ type Progress struct {
 	Message string
 }
 
-// attempt is what one try of a call carries to its server besides the Call: it reaches the
-// transport through a library that hands on nothing but the context.
+// attempt is the data of one attempt that reaches the server besides the Call. It travels in the
+// context, because the library in between passes on nothing else.
 type attempt struct {
 	// key is set by the agent and by the recorder of a workflow's node; mcpclient sends it.
 	key string
@@ -31,9 +31,9 @@ func attemptOf(ctx context.Context) attempt {
 	return attempt{}
 }
 
-// WithKey returns a context in which a call carries a key to its server. Tries that mean the
-// same call have the same one, in whichever process they are made, so that the server can
-// recognize a repetition.
+// WithKey returns a context whose call sends a key to its server. Tries that mean the same call
+// have the same one, in whichever process they are made, so that the server can recognize a
+// repetition.
 func WithKey(ctx context.Context, key string) context.Context {
 	a := attemptOf(ctx)
 	a.key = key
@@ -43,8 +43,8 @@ func WithKey(ctx context.Context, key string) context.Context {
 // KeyOf returns what WithKey put into ctx; empty: nothing.
 func KeyOf(ctx context.Context) string { return attemptOf(ctx).key }
 
-// WithProgress returns a context in which a tool call reports its progress to
-// report, from any goroutine, but one at a time, in order, and never after the
+// WithProgress returns a context whose tool call reports its progress to report. The calls of
+// report may come from any goroutine, but one at a time and in order. None comes after the tool
 // call has returned. report must not block: a transport waits for it.
 func WithProgress(ctx context.Context, report func(Progress)) context.Context {
 	a := attemptOf(ctx)

@@ -8,9 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fingerprint is equal for tools of one name on one server that take the same
-// arguments and are annotated alike. What people read of a tool, its description, is
-// no part of it.
+// Fingerprint is equal for tools of one name on one server that take the same arguments and are
+// annotated alike. The description of the tool does not count: it is for people.
 func (s *Spec) Fingerprint() string {
 	schema := s.InputSchema.Clone()
 	if schema.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {

@@ -1,7 +1,6 @@
 package tool
 
-// Info is what is known of a tool, whether it can be called now or not. It must not be
-// changed.
+// Info describes a tool that is known, even while it cannot be called. It must not be changed.
 type Info struct {
 	Server      string
 	Name        string  // as its server gives it

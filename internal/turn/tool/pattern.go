@@ -22,8 +22,8 @@ const (
 	maxProgram = 16_384
 )
 
-// What parsing costs besides the instructions that come of it, in the time that one
-// instruction takes (0.5 µs).
+// Work of parsing, in addition to the instructions that it makes. The unit is the time for one
+// instruction (0.5 µs).
 const (
 	// classWork is for a class of Unicode (\p{L}): a thousand ranges, 80 µs at most.
 	classWork = 150
@@ -45,7 +45,7 @@ type pattern struct {
 	size int
 }
 
-// It is part of what the schema library wants of an expression.
+// String is required by the schema library.
 func (p *pattern) String() string { return p.re.String() }
 
 // It takes time in proportion to s: Go's expressions do not backtrack.
@@ -75,8 +75,8 @@ func (p *patterns) compilePattern(text string) (jsonschema.Regexp, error) {
 	return re, nil
 }
 
-// failureCause returns why a pattern was not compiled, nil if all were. What is too much for this schema
-// may be no more than what others have left of the room.
+// failureCause returns why a pattern was not compiled, nil if all were. If other schemas have used
+// part of the room, the error is ErrNoRoom.
 func (p *patterns) failureCause() error {
 	if errors.Is(p.err, errPatterns) && p.room < maxProgram {
 		return ErrNoRoom
@@ -188,8 +188,8 @@ func classSize(re *syntax.Regexp) int {
 	return size
 }
 
-// unknownPattern is an expression that Go has no form for, such as one that
-// looks ahead. It is not checked: the server does it again.
+// unknownPattern is an expression that Go cannot compile, such as one with a lookahead. It is not
+// checked: the server does it again.
 type unknownPattern string
 
 // It is the expression as the schema has it.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Policy is what the operator says of a server's tools. It names tools as the server
-// gives them. The zero value believes the server; no value is invalid. Tags are the keys of
-// a configuration that says it.
+// Policy holds the operator's settings for a server's tools. It names tools as the server gives
+// them. The zero value believes the server; no value is invalid. Tags are the keys of a
+// configuration that says it.
 type Policy struct {
 	// ReadOnly, Idempotent and Destructive name tools that are so, whatever the
 	// server's own annotations say. A tool that is read-only is not destructive, and
@@ -16,12 +16,12 @@ type Policy struct {
 	ReadOnly    []string `key:"readOnly"`
 	Idempotent  []string `key:"idempotent"`
 	Destructive []string `key:"destructive"`
-	// Untrusted ignores the server's own annotations: what the lists do not say is
-	// as MCP takes it to be of a tool without annotations.
+	// Untrusted ignores the server's own annotations. A tool that no list names gets the defaults
+	// of MCP for tools without annotations.
 	Untrusted bool `key:"trust" is:"false"`
-	// Fallback names, by tool, those to run when this server is unavailable, in the order
-	// in which they are tried: "<server>/<tool>", or "<tool>", which is that of the first
-	// other server that offers it, or else of this one. An empty name means none.
+	// Fallback lists, by tool, the tools to call if this server is unavailable, in the order of the
+	// attempts. An entry is "<server>/<tool>", or "<tool>" for the first other server that offers
+	// it, or else this one. An empty name stands for no fallback.
 	Fallback map[string][]string `key:"fallback"`
 	// Cache says, by tool, for how long results are kept, of tools that are read-only;
 	// CacheShared that those of one user serve all.
@@ -31,8 +31,7 @@ type Policy struct {
 	Confirm map[string]Confirm `key:"confirm"`
 }
 
-// Override changes a, which the server says of the tool of that name, to what the
-// policy says of it.
+// Override changes the server's annotations a of the named tool to those that the policy sets.
 func (p Policy) Override(name string, a *Annotations) {
 	if slices.Contains(p.ReadOnly, name) {
 		a.ReadOnly, a.Destructive = true, false

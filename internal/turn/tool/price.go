@@ -8,16 +8,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What it costs to hold one part of a schema against a value. The validator calls
-// a part's format only after it has looked at its type, const and enum, so that much
-// is paid by the part that leads there, for all values that it may lead to.
+// Work of checking a value against one part of a schema. The validator calls a part's format only
+// after it has looked at its type, const and enum, so that much is paid by the part that leads
+// there, for all values that it may lead to.
 const (
 	reachWork = 4
 	enterWork = 12
 )
 
-// price is what one part of a schema costs to hold against a value, in units of
-// work, without what the parts that it leads to cost from their own formats on.
+// price is the work of checking a value against one part of a schema. It leaves out the work that
+// the formats of deeper parts count themselves.
 type price struct {
 	any    int // of each value
 	object int // of an object, besides any
@@ -45,8 +45,7 @@ func priceOf(s *jsonschema.Schema) price {
 	return p
 }
 
-// addObjects adds what is done for an object, however many members it has, and for
-// each of them.
+// addObjects adds the work for an object itself and for each of its members.
 func (p *price) addObjects(s *jsonschema.Schema) {
 	names := len(s.Required) // looked up in each object
 	for _, list := range s.DependentRequired {
@@ -69,8 +68,8 @@ func (p *price) addObjects(s *jsonschema.Schema) {
 	}
 }
 
-// addLists adds what is done for each item. Of prefixItems and items only one
-// applies to an item, so their prices are not all added.
+// addLists adds the work for each item. An item falls under either prefixItems or items, so not all
+// their prices are added.
 func (p *price) addLists(s *jsonschema.Schema) {
 	for _, part := range slices.Concat(s.PrefixItems, schemasIn(s.Items)) {
 		p.list += choicesPrice(part)
@@ -108,7 +107,7 @@ func (p *price) spreadPrice(parts int, r *run) int {
 	return (1 + p.here) * parts / 2
 }
 
-// reachPrice returns what it costs to come to parts, some of which may be nil.
+// reachPrice returns the work to reach parts, some of which may be nil.
 func reachPrice(parts ...*jsonschema.Schema) int {
 	n := 0
 	for _, part := range parts {
@@ -119,8 +118,8 @@ func reachPrice(parts ...*jsonschema.Schema) int {
 	return n
 }
 
-// choicesPrice returns what it costs to compare a value with the enum and the const of
-// a part, which may be nil.
+// choicesPrice returns the work to compare a value with the enum and the const of a part, which may
+// be nil.
 func choicesPrice(part *jsonschema.Schema) int {
 	n := 0
 	if part != nil && part.Enum != nil {

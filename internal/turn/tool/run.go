@@ -11,10 +11,10 @@ import (
 
 // Work is counted in units of about 0.15 µs.
 const (
-	// maxWork is how much one check may be: 20,000 times that some part of the schema
-	// is held against some part of the value, or about 50 ms. 1,000 items of 10
-	// properties each are 11,000 times. Where it is all patterns, which most texts
-	// match faster than they might, it can take 250 ms.
+	// maxWork is how much one check may be: 20,000 times that some part of the schema is held
+	// against some part of the value, or about 50 ms. 1,000 items of 10 properties each are 11,000
+	// times. A check of patterns alone can take 250 ms, but most texts match faster than this
+	// bound.
 	maxWork = 320_000
 	// watchEvery is after how much work the context is looked at.
 	watchEvery = 4_096
@@ -31,18 +31,18 @@ var errCostly = errors.New("validating takes too long")
 // one check at a time.
 type run struct {
 	schema *jsonschema.Schema
-	// spread says that a part asks for what others left unevaluated, so that each
-	// part goes over all members of an object.
+	// spread is true if a part needs the properties or items that other parts left unevaluated.
+	// Then each part visits all members of an object.
 	spread bool
 
-	// Of the check under way. The validator, which knows of no context, calls methods
-	// of the run, and those end it with a panic.
+	// The fields below are of the check under way. The validator, which knows of no context, calls
+	// methods of the run, and those end it with a panic.
 	ctx   context.Context
 	work  int
 	watch int // when ctx is looked at next
 }
 
-// stop is what a run panics with to end the validator.
+// stop is the panic value by which a run ends the validator.
 type stop struct{ err error }
 
 // spendWork counts n units of work.
@@ -79,9 +79,9 @@ func (r *run) runCheck(ctx context.Context, value any) (err error) {
 	return r.schema.Validate(value)
 }
 
-// armSchema copies s, and all that it leads to, into a schema that counts for r. It puts
-// a format into each part, which the validator calls before it goes deeper; formats
-// themselves are not asserted. copies holds what was copied already.
+// armSchema copies s, and all that it leads to, into a schema that counts for r. It adds a format
+// to each part, because the validator calls the format before it goes deeper. Formats themselves
+// are not asserted. copies holds the parts that are copied already.
 func (r *run) armSchema(s *jsonschema.Schema, copies map[*jsonschema.Schema]*jsonschema.Schema) *jsonschema.Schema {
 	if armed := copies[s]; armed != nil {
 		return armed
@@ -138,7 +138,7 @@ func (t *watchedText) ReadRune() (rune, int, error) {
 	return t.Reader.ReadRune()
 }
 
-// uniqueWork returns what it costs to say that the items of a list differ.
+// uniqueWork returns the work to check that the items of a list differ.
 func (r *run) uniqueWork(list []any) int {
 	if n := len(list); n <= 20 { // the validator compares each with each
 		return n * r.sizeWithin(list)
@@ -146,7 +146,7 @@ func (r *run) uniqueWork(list []any) int {
 	return r.sizeWithin(list)
 }
 
-// sizeWithin returns how much work it is to go over all of v. That itself is counted.
+// sizeWithin returns how much work it is to go over all of v. The visit itself is counted too.
 func (r *run) sizeWithin(v any) int {
 	n := sizeOf(v)
 	switch v := v.(type) {
@@ -164,11 +164,11 @@ func (r *run) sizeWithin(v any) int {
 	return n
 }
 
-// textWork returns what the length of a text costs: it is copied and counted.
+// textWork returns the work for the length of a text, which is copied and counted.
 func textWork(s string) int { return len(s) >> 7 }
 
-// sizeOf returns what it costs to compare v itself, without its parts. A number is
-// made a fraction first.
+// sizeOf returns the work to compare v itself, without its parts. A number is made a fraction
+// first.
 func sizeOf(v any) int {
 	switch v := v.(type) {
 	case string:

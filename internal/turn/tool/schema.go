@@ -12,15 +12,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of a tool's input schema. What is beyond them helps no model, and costs
-// every turn.
+// Bounds of a tool's input schema. A larger schema helps no model and costs every turn.
 const (
 	maxSchema      = 256 << 10
 	maxSchemaDepth = 64
 	// maxSchemaNodes counts members and elements.
 	maxSchemaNodes = 8000
-	// maxReference bounds what a schema is called and what it refers to: each part
-	// keeps its whole address.
+	// maxReference bounds the names and references in a schema: each part keeps its whole address.
 	maxReference = 512
 )
 
@@ -28,8 +26,8 @@ const (
 // for each value that may be a schema, one for any other (BenchmarkLargestSchema).
 const (
 	maxToolWork = 16_000
-	// Room is what the schemas of all tools of a server may take to compile: about a
-	// second and 50 MB. A thousand tools of twenty described properties each are 85,000.
+	// Room is the work for compiling the schemas of all tools of a server: about a second and 50
+	// MB. A thousand tools of twenty described properties each are 85,000.
 	Room = 100_000
 	// How many instructions of a pattern, how many bytes of addresses, and how many
 	// values whose notes are copied for a reference are one unit.
@@ -48,13 +46,11 @@ var (
 	ErrNoRoom = errors.New("the schemas of the server's other tools leave no room")
 )
 
-// Compile compiles a tool's input schema if that takes no more work than room: Room
-// at first, and less by the work of each schema of the same server. Work is what it
-// took, also where it failed.
+// Compile compiles a tool's input schema if this takes no more work than room: Room at first, and
+// less by the work of each schema of the same server. work is the work done, also after a failure.
 //
-// Nothing is ever fetched: a reference out of the schema is an error. Formats are
-// not checked, nor patterns that Go cannot read (other languages have lookaheads);
-// the server checks them.
+// It never fetches a document: a reference out of the schema is an error. Formats are not checked,
+// nor patterns that Go cannot read (other languages have lookaheads); the server checks them.
 func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -145,19 +141,19 @@ func measureTokens(dec *jsontext.Decoder) error {
 	}
 }
 
-// measure is what a schema costs to compile, but for its patterns.
+// measure is the work to compile a schema, without its patterns.
 type measure struct {
 	values    int
 	schemas   int             // of the values, those that may be schemas
 	addresses int             // bytes of the addresses of all parts
-	copying   map[string]bool // references for which the compiler copies its notes
-	defs      map[string]bool // references to $defs, which is so in old dialects only
+	copying   map[string]bool // references that make the compiler copy its notes
+	defs      map[string]bool // references to $defs, which count like these in old dialects only
 	old       bool
 	linked    bool // parts refer to parts, or have names
 }
 
-// workOf returns the work that it takes to compile a document, but for its
-// patterns. It leaves out of the document what can be shared.
+// workOf returns the work that it takes to compile a document, but for its patterns. It removes
+// from the document the parts that can be shared.
 func (a *alike) workOf(doc any, compiled place) (int, error) {
 	m, err := measureDocument(doc)
 	if err == nil && m.totalWork() > alikeFrom && !m.linked {

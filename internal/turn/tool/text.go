@@ -23,9 +23,8 @@ func Clean(s string) string {
 	}, s)
 }
 
-// isUnfit says whether a character is taken out of texts of tools: controls,
-// marks that turn the direction of text, and tags, which are invisible and can
-// carry instructions.
+// isUnfit reports whether a character must not appear in texts of tools. These are controls, marks
+// that change the direction of text, and tags, which are invisible and can carry instructions.
 func isUnfit(r rune) bool {
 	switch {
 	case r == '\t', r == '\n', r == '\r':

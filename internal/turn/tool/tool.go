@@ -1,6 +1,5 @@
-// Package tool holds what tools are, independent of what runs them: how a model sees them, what
-// it asks of them and what comes back; and the check of a call's arguments against
-// the tool's schema, neither of which is trusted.
+// Package tool defines tools, calls and results, independent of the code that runs them. It also
+// checks the arguments of a call against the tool's schema, and trusts neither.
 //
 // A Set never changes once it is made. Its pointer stands for its content: who
 // renders or filters a set keeps the result by the pointer.
@@ -18,16 +17,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrAsked is wrapped by the error of a call whose outcome is unknown, and about which a
-// person is asked: what they say decides whether it is made again.
+// ErrAsked is wrapped by the error of a call with an unknown outcome, about which a person is
+// asked. The answer decides whether the call is made again.
 var ErrAsked = errors.New("a person is asked what became of the call")
 
 // Spec is one tool as the model sees it.
 type Spec struct {
-	// Name is unique in its Set. It stands in events, logs and prompts. Those that
-	// mcpclient gives begin with a letter or an underscore, hold only
-	// [A-Za-z0-9_.:-] and have at most 64 bytes; a provider that takes less renames
-	// them on its wire.
+	// Name is unique in its Set. It stands in events, logs and prompts. A name that mcpclient gives
+	// begins with a letter or an underscore, holds only [A-Za-z0-9_.:-] and has at most 64 bytes. A
+	// provider with a stricter rule renames it on its wire.
 	Name string
 	// Server is the configured name of the MCP server that runs the tool.
 	Server string
@@ -44,12 +42,12 @@ type Spec struct {
 	// ClaimsDestructive says that the server itself calls the tool destructive, whatever
 	// the operator or its other hints say.
 	ClaimsDestructive bool
-	// Confirm is what the operator says of whether a person must allow a call, whatever the
+	// Confirm is the operator's decision whether a person must allow a call, whatever the
 	// annotations are.
 	Confirm Confirm
-	// Fallback is the Name of the tool to run, with the same arguments, when the
-	// server of this one is unavailable; empty means none. It may not be in the
-	// Set: then it is not available either.
+	// Fallback is the Name of the tool to call with the same arguments if this server is
+	// unavailable; empty without a fallback. It may not be in the Set: then it is not available
+	// either.
 	Fallback string
 	// More are the tools to run in the place of Fallback, in this order, when its server
 	// is unavailable too.
@@ -59,9 +57,9 @@ type Spec struct {
 // Confirm says whether a person must allow the calls of a tool.
 type Confirm string
 
-// What an operator can say.
+// Values of Confirm.
 const (
-	ConfirmByClass Confirm = "" // it depends on what the tool does
+	ConfirmByClass Confirm = "" // by the effects of the tool
 	ConfirmAlways  Confirm = "always"
 	ConfirmNever   Confirm = "never"
 )
@@ -81,14 +79,15 @@ type Annotations struct {
 // Repeatable says whether a call may be sent again after its outcome was lost.
 func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
 
-// Set is what can be called right now, and what cannot. It is immutable.
+// Set holds the tools that can be called now, and the servers that are unavailable. It is
+// immutable.
 type Set struct {
 	Specs []Spec
-	// Unavailable names the servers that are unavailable. Of their tools only those are in
-	// Specs that have a Fallback which can be called.
+	// Unavailable names the servers that are unavailable. Their tools are in Specs only if a
+	// fallback of them can be called.
 	Unavailable []UnavailableServer
-	// Passing says that the set is of one turn, as one with a client's tools is. What is
-	// made of it must not take the place of what is made of a set that stays.
+	// Passing says that the set is of one turn, as one with a client's tools is. A result made from
+	// it must not replace the result of a lasting set.
 	Passing bool
 }
 
@@ -128,13 +127,13 @@ type Result struct {
 	// ID and Name repeat the call's.
 	ID   string
 	Name string
-	// Text is what the model is given.
+	// Text is for the model.
 	Text string
 	// IsError marks a result that reports a failure.
 	IsError bool
-	// Cached says that the tool was not run: this is what it said before.
+	// Cached is true if the tool did not run: Text comes from an earlier call.
 	Cached bool
-	// Warning says what is wrong with a result that counts all the same; it is for log and
-	// trace, not for the model. Empty: nothing is.
+	// Warning names a fault of a result that counts nevertheless. It is for log and trace, not for
+	// the model. Empty: nothing is.
 	Warning string
 }
