@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// builder makes our tree of the parser's: aliases replaced by what they stand for,
-// scalars read as YAML 1.2's core schema says, variables put in.
+// builder makes our tree of the parser's tree. It resolves aliases, reads scalars by YAML 1.2's
+// core schema, and fills variables in.
 type builder struct {
 	*document
 	anchors map[string]ast.Node
@@ -73,7 +73,7 @@ func (b *builder) readScalar(n *Node, y ast.Node) {
 	case tk.Type == token.SingleQuoteType, tk.Type == token.DoubleQuoteType:
 		b.setString(n, tk.Value)
 	case y.Type() == ast.NullType && tk.Type == token.ImplicitNullType:
-		n.place = n.key // there is nothing else to point at
+		n.place = n.key // an implicit null has no place of its own
 	case y.Type() == ast.StringType:
 		b.readPlain(n, y.(*ast.StringNode).Value)
 	case tk.Type == token.MappingEndType, tk.Type == token.SequenceEndType:
@@ -110,8 +110,8 @@ func (b *builder) setString(n *Node, text string) {
 	n.text, n.used = value, used
 }
 
-// readAnchor reads what is anchored, and marks the anchor as open meanwhile: an
-// alias to it from within would have no end.
+// readAnchor reads an anchored value. It marks the anchor as open meanwhile, because an alias to it
+// from within would never end.
 func (b *builder) readAnchor(y *ast.AnchorNode, n *Node, depth int) *Node {
 	name := y.Name.GetToken().Value
 	b.anchors[name] = y.Value
@@ -134,9 +134,8 @@ func (b *builder) resolveAlias(y *ast.AliasNode, n *Node, depth int) *Node {
 		n.Fault("stands for a value that it is part of")
 		return n
 	}
-	// What it stands for may hold aliases of the same name, after which another anchor
-	// of that name follows: they are resolved with the latest, which is an anchor of
-	// this file as well.
+	// The value may hold aliases of the same name, and another anchor of this name may follow. Such
+	// aliases get the latest anchor, which is an anchor of this file as well.
 	b.open[name] = true
 	b.alias++
 	before := b.aliased <= maxAliased
@@ -177,7 +176,7 @@ func keyName(y ast.MapKeyNode) (name string, ok bool) {
 	return "", false
 }
 
-// startOf returns the place where y begins; otherwise is for what has none.
+// startOf returns the place where y begins, or otherwise if y has no place.
 func startOf(y ast.Node, otherwise place) place {
 	switch y := y.(type) {
 	case nil:

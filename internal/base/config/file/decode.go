@@ -13,8 +13,8 @@ import (
 	"sluice/internal/base/config"
 )
 
-// Decode puts the members of an object into the fields of the struct that into points to.
-// The tags of a field say which member it has, and what a schema has no words for:
+// Decode puts the members of an object into the fields of the struct that into points to. The tags
+// of a field name its member, and add rules that a schema cannot express:
 //
 //	key:"a/b"           the member b of the member a; of key:"a,a/b" the last that is there
 //	key:"."             the value itself
@@ -24,11 +24,11 @@ import (
 //	of:"models,default" the text is a key of the section models, or default
 //	is:"omit"           of a bool: it is true if the value is this word, else false
 //
-// A text is decoded by UnmarshalText if the field has it; its error must be fit for a fault.
-// A list becomes a slice, and so does an object: an item for each member. What is neither
-// becomes a slice of one item. A field without a key stays as it is, and so does one if its
-// value is absent or has a fault: it holds the default. null makes a field its zero value.
-// The fields of an embedded struct are as the struct's own.
+// A text is decoded by UnmarshalText if the field has it; its error must be fit for a fault. A list
+// becomes a slice, and so does an object: an item for each member. Any other value becomes a slice
+// of one item. A field without a key stays as it is, and so does one if its value is absent or has
+// a fault: it holds the default. null makes a field its zero value. The fields of an embedded
+// struct are as the struct's own.
 func (n *Node) Decode(into any) { n.decodeStruct(reflect.ValueOf(into).Elem()) }
 
 // decodeStruct fills a struct.
@@ -49,7 +49,7 @@ func (n *Node) decodeStruct(v reflect.Value) {
 	}
 }
 
-// decodeFrom fills a field with what is at a path: "@" is the name of the node, "." the node.
+// decodeFrom fills a field with the value at a path: "@" is the name of the node, "." the node.
 func (n *Node) decodeFrom(path string, v reflect.Value, tag reflect.StructTag) {
 	switch path {
 	case "@":
@@ -107,8 +107,8 @@ func (n *Node) setValue(v reflect.Value, tag reflect.StructTag) (ok bool) {
 	return n.setScalar(v, tag)
 }
 
-// Duration reads a length of time within bounds, which are as in the tags of a field. It is
-// for bounds that depend on another key. ok is false if *p stays as it is.
+// Duration reads a length of time within bounds, whose form is that of the tags. It is for bounds
+// that depend on another key. ok is false if *p stays as it is.
 func (n *Node) Duration(p *time.Duration, from, to string) (ok bool) {
 	text, ok := n.Text()
 	if !ok {
@@ -145,7 +145,7 @@ func (n *Node) setText(p encoding.TextUnmarshaler) bool {
 	return true
 }
 
-// setSlice replaces a slice by the members. Those that have a fault are left out.
+// setSlice replaces a slice by the members. It leaves out members with a fault.
 func (n *Node) setSlice(v reflect.Value, tag reflect.StructTag) {
 	v.SetZero()
 	members := n.members
@@ -160,7 +160,7 @@ func (n *Node) setSlice(v reflect.Value, tag reflect.StructTag) {
 	}
 }
 
-// setMap replaces a map by the members, which stays nil if there are none.
+// setMap replaces a map by the members. It stays nil without members.
 func (n *Node) setMap(v reflect.Value, tag reflect.StructTag) {
 	v.SetZero()
 	for _, m := range n.members {

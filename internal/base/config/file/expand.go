@@ -14,8 +14,8 @@ type use struct {
 }
 
 // expandVariables puts the environment's values in place of ${NAME}, and of ${NAME:-x} if NAME is
-// set and not empty, else x. "$$" stands for "$"; a "$" before anything else is itself.
-// What was put in is not expanded again.
+// set and not empty, else x. "$$" stands for "$"; a "$" before anything else is itself. Inserted
+// values are not expanded again.
 func expandVariables(text string, lookup func(string) (string, bool)) (value string, used []use, fault string) {
 	if !strings.Contains(text, "$") {
 		return text, nil, ""

@@ -1,15 +1,13 @@
 // Package file reads the configuration file: YAML 1.2, of which JSON is a part.
 //
-// What may stand in it, it does not know: each package registers its own Section, and
-// the program joins them to a Table. One Read checks all of the file and lists every
-// fault at once, each with its line and column. No fault and no warning holds a value,
-// which may be a secret.
+// It does not know the sections: each package registers its own Section, and the program joins them
+// to a Table. One Read checks the file and lists every fault at once, each with its line and
+// column. Faults and warnings never contain a value, which may be a secret.
 //
-// The order of work: YAML is parsed to a tree with places; variables are filled
-// in; the JSON Schemas of the sections judge the whole; and each Section is
-// decoded into a struct, and reports what a schema cannot say at Nodes, which know where
-// they stand. A Node with a fault answers as if it were not there, so a
-// reader needs no checks of its own.
+// The order of work: YAML is parsed to a tree with places, and variables are filled in. The JSON
+// Schemas of the sections check the tree. Then each Section is decoded into a struct. It reports
+// faults that a schema cannot find at Nodes, which know their places. A Node with a fault behaves
+// as if it were absent, so a reader needs no checks of its own.
 //
 // The size of a file, its depth and the work of aliases are bounded, because a
 // file may be made by a program.
@@ -27,8 +25,8 @@ import (
 // Bounds of a file.
 const (
 	maxSize = 1 << 20
-	// maxDepth is how deep objects and lists may be nested. What is parsed deeper would
-	// only use up the stack.
+	// maxDepth is how deep objects and lists may be nested. Deeper values would only use up the
+	// stack.
 	maxDepth = 64
 	// maxAliased is how many nodes all aliases together may stand for.
 	maxAliased = 10_000
@@ -45,23 +43,23 @@ const (
 type Section struct {
 	// Name is the key, unique in a Table.
 	Name string
-	// Schema is the JSON Schema (2020-12) of the value, an object. References in it
-	// begin with "#/properties/<Name>/". Where a pattern needs words, they stand in
-	// patternErrorMessage, which editors show as well.
+	// Schema is the JSON Schema (2020-12) of the value, an object. References in it begin with
+	// "#/properties/<Name>/". If a pattern needs an explanation, it stands in patternErrorMessage,
+	// which editors show as well.
 	Schema string
-	// Into, unless nil, points to the struct that the value is decoded into: see
-	// Node.Decode. That is done before Read.
+	// Into, unless nil, points to the struct that the value is decoded into: see Node.Decode. It is
+	// decoded before Read is called.
 	Into any
-	// Read takes over the value, which is there and has passed the schema but for what
-	// has a fault already: accessors of Node answer false for that. It reports what a
-	// schema cannot say. nil: there is nothing to do.
+	// Read gets the value, which is present and has passed the schema. If a part of it has a fault
+	// already, the accessors of its Node return false. It reports faults that a schema cannot find.
+	// nil if there are no such faults.
 	Read func(value *Node)
 }
 
 // Table is all that may stand in a file, in the order in which sections are read.
 type Table []Section
 
-// Result is what a Read found to say.
+// Result holds the faults and warnings of a Read.
 type Result struct {
 	// Faults are in the order of the file; their Name is file:line:column.
 	Faults []config.Fault
@@ -113,7 +111,7 @@ func (d *document) addFault(at place, pointer, text string) {
 	d.faults = append(d.faults, finding{at, pointer, text})
 }
 
-// addWarning reports what is odd and harmless.
+// addWarning reports an odd place that does no harm.
 func (d *document) addWarning(at place, pointer, text string) {
 	d.warnings = append(d.warnings, finding{at, pointer, text})
 }
@@ -136,7 +134,7 @@ func (d *document) placeText(n finding) string {
 	return fmt.Sprintf("%s:%d:%d", d.name, n.line, n.column)
 }
 
-// pointedText is what people read, without the place.
+// pointedText returns the text for people, without the place.
 func (n finding) pointedText() string { return Pointed(n.pointer, n.text) }
 
 // Pointed returns text behind a JSON pointer, if that is not empty. The pointer is quoted
@@ -151,8 +149,8 @@ func Pointed(pointer, text string) string {
 	return pointer + ": " + text
 }
 
-// inOrder sorts notes by their places and drops those that are there twice: what an
-// alias repeats keeps its pointer, so only the same fault found in two ways is dropped.
+// inOrder sorts findings by their places and drops repeated ones. A repetition by an alias has its
+// own pointer, so it only drops a fault that was found in two ways.
 func inOrder(list []finding) []finding {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b finding) int {

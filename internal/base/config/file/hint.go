@@ -27,8 +27,8 @@ var otherWords = map[string]string{
 	"timeoutseconds": "timeout", "transport": "type", "userprompttemplate": "user_template", "fallbacktools": "fallback",
 }
 
-// Unknown says that there is no thing of that name, such as a key, with the nearest that
-// there is, or all.
+// Unknown returns the fault of a thing, such as a key, that does not exist. It names the nearest
+// one, or all.
 func Unknown(thing, name string, known []string) string {
 	text := "there is no such " + thing
 	slices.Sort(known)

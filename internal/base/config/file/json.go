@@ -7,9 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FromJSON makes a tree of JSON, of which the grammar has been checked: for what may be a file
-// of its own as well, with other rules. No variables are put in (see Node.Expand), and no
-// node has a place.
+// FromJSON makes a tree of valid JSON. It is for a section that may also be a file of its own, with
+// other rules. No variables are put in (see Node.Expand), and no node has a place.
 func FromJSON(v jsontext.Value) *Node { return new(document).fromJSON(v, nil, "") }
 
 // fromJSON makes the node of a value.
@@ -49,8 +48,8 @@ func (n *Node) readMembers(v jsontext.Value) {
 	}
 }
 
-// Messages returns the faults of a tree that FromJSON made, in the order in which they were
-// reported, each with its pointer.
+// Messages returns the faults of a tree from FromJSON, in the order of their reports, each with its
+// pointer.
 func (n *Node) Messages() (all []string) {
 	for _, f := range n.document.faults {
 		all = append(all, f.pointedText())
@@ -58,9 +57,8 @@ func (n *Node) Messages() (all []string) {
 	return all
 }
 
-// Expand puts in the variables of a text that FromJSON left as it was. with returns the
-// text with their values, which it asks variable for, or what is wrong with it. One that is
-// not set is a fault.
+// Expand fills in the variables of a text from FromJSON. with returns the text with the values,
+// which it gets from variable, or a fault. An unset variable is a fault.
 func (n *Node) Expand(lookup func(name string) (string, bool), with func(text string, variable func(name string) string) (value, fault string)) {
 	value, fault := with(n.text, func(name string) string {
 		u := use{name: name}
@@ -76,7 +74,7 @@ func (n *Node) Expand(lookup func(name string) (string, bool), with func(text st
 	n.text = value
 }
 
-// Kind says what the value is in JSON; 0: it is absent, or at fault.
+// Kind returns the kind of the value in JSON, or 0 if it is absent or has a fault.
 func (n *Node) Kind() jsontext.Kind {
 	if n == nil || n.faulty {
 		return 0

@@ -11,8 +11,7 @@ import (
 	"sluice/internal/base/config"
 )
 
-// kind is what a node is, in JSON's terms: YAML's own types have become one of
-// these.
+// kind is the type of a node in JSON's terms: YAML's own types have become one of these.
 type kind int
 
 const (
@@ -68,7 +67,7 @@ func (n *Node) FaultMissing(name, text string) {
 	n.document.addFault(n.place, string(jsontext.Pointer(n.jsonPointer()).AppendToken(name)), text)
 }
 
-// Warn reports what is accepted but should be looked at.
+// Warn reports an accepted value that people should check.
 func (n *Node) Warn(text string) { n.document.addWarning(n.place, n.jsonPointer(), text) }
 
 // Sound says whether neither the value nor anything in it has a fault. No value is sound.
@@ -148,7 +147,7 @@ func (n *Node) Text() (string, bool) {
 	return n.text, true
 }
 
-// Texts returns the strings of a list. What is not a string has been reported by the schema.
+// Texts returns the strings of a list. The schema has reported other values.
 func (n *Node) Texts() (all []string) {
 	for m := range n.Members() {
 		if s, ok := m.Text(); ok {
@@ -236,7 +235,7 @@ func (n *Node) appendJSON(b []byte) []byte {
 	return append(n.appendMembers(append(b, '{')), '}')
 }
 
-// appendMembers renders what is between the brackets.
+// appendMembers renders the text between the brackets.
 func (n *Node) appendMembers(b []byte) []byte {
 	for i, m := range n.members {
 		if i > 0 {
@@ -251,7 +250,7 @@ func (n *Node) appendMembers(b []byte) []byte {
 	return b
 }
 
-// plainValue returns what the schema's validator takes.
+// plainValue returns the value in the form of the schema's validator.
 func (n *Node) plainValue() any {
 	switch n.kind {
 	case boolKind:

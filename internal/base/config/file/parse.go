@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parseTree returns the tree of a file that can be read, with all that strict YAML refuses
-// listed as faults. It returns nil if there is no tree to check, which a fault reports.
+// parseTree returns the tree of a file that can be read, with all that strict YAML refuses listed
+// as faults. It returns nil and a fault if it cannot make a tree.
 func (d *document) parseTree(content []byte) *Node {
 	if len(content) > maxSize {
 		d.addFault(place{1, 1}, "", "the file has more than 1 MiB")
@@ -69,10 +69,9 @@ func (d *document) isText(content []byte) bool {
 	return true
 }
 
-// isModest finds what the parser could not cope with: what is nested too deep would use
-// up the stack, tags too, of which it nests one in the other; and the time for an object
-// grows with the square of its keys (90,000 took minutes). A long key is copied into each
-// value below it.
+// isModest refuses a file that the parser cannot handle. Deep nesting would use up the stack, and
+// the parser nests tags in one another. The time for an object grows with the square of its keys
+// (90,000 took minutes). A long key is copied into each value below it.
 func (d *document) isModest(tokens token.Tokens) bool {
 	keys := 0
 	var around nesting
@@ -96,7 +95,7 @@ func (d *document) isModest(tokens token.Tokens) bool {
 	return true
 }
 
-// tokenFault returns what is wrong with a token by itself; no text: nothing is.
+// tokenFault returns the fault of a single token, or an empty text.
 func tokenFault(tokens token.Tokens, i int) (at *token.Token, text string) {
 	switch at = tokens[i]; {
 	case at.Type == token.TagType:
@@ -109,7 +108,7 @@ func tokenFault(tokens token.Tokens, i int) (at *token.Token, text string) {
 	return nil, ""
 }
 
-// nesting is what stands around a token.
+// nesting holds the brackets and blocks around a token.
 type nesting struct {
 	flow    int   // brackets and braces that are open
 	columns []int // of the blocks

@@ -2,11 +2,11 @@ package file
 
 import "strings"
 
-// notYAML is what is said of a text for which there is no better reason.
+// notYAML is the fault of a text for which no better reason is known.
 const notYAML = "is not valid YAML"
 
-// reasons are the parser's errors (goccy/go-yaml 1.19, scanner and parser) in our words: part of
-// its message, and what the author of the file has to change. The first that fits counts. The
+// reasons translates the parser's errors (goccy/go-yaml 1.19, scanner and parser). Each has a part
+// of the parser's message and the change that the author must make. The first that fits counts. The
 // parser's own words may repeat a value, ours never do.
 var reasons = []struct{ part, says string }{
 	{"character '\t'", "a tab stands here, and YAML is indented with spaces alone"},
@@ -36,7 +36,7 @@ var reasons = []struct{ part, says string }{
 	{"alias", "an anchor (&name) or alias (*name) stands where none may: quote a text that begins with & or *"},
 }
 
-// reasonOf returns what is wrong in the words of reasons.
+// reasonOf returns the fault in the words of reasons.
 func reasonOf(message string) string {
 	for _, r := range reasons {
 		if strings.Contains(message, r.part) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// The forms are those of YAML 1.2.2, section 10.3.2. What looks like none of them is a
-// string, 1_000, yes and off among them, which older versions read otherwise.
+// The forms are those of YAML 1.2.2, section 10.3.2. Any other text is a string, also 1_000, yes
+// and off, which older versions read otherwise.
 
-// floatForm is what a number in decimal looks like, whole ones among them.
+// floatForm matches a decimal number, whole ones included.
 var floatForm = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
 // isInteger says whether a text is digits, after a sign or none.
@@ -21,8 +21,8 @@ func isInteger(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// isBased says whether a text is an octal number, 0o17, or a hexadecimal one, 0xff.
-// Neither has a sign.
+// isBased says whether a text is an octal number, 0o17, or a hexadecimal one, 0xff. Both are
+// without a sign.
 func isBased(text string) bool {
 	if digits, ok := strings.CutPrefix(text, "0o"); ok {
 		return digits != "" && strings.Trim(digits, "01234567") == ""
@@ -40,8 +40,8 @@ func isEndless(text string) bool {
 	return text == ".nan" || text == ".NaN" || text == ".NAN"
 }
 
-// resolveScalar says what a scalar without quotes is. value is the JSON text of a number or a
-// boolean.
+// resolveScalar returns the kind of a scalar without quotes. value is the JSON text of a number or
+// a boolean.
 func resolveScalar(text string) (k kind, value, fault string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -78,8 +78,8 @@ func decimalText(text string) string {
 	return digits
 }
 
-// parseNumber reads what YAML's core schema takes for a number, and makes JSON of
-// it. fault says what is wrong with one that JSON has no form for.
+// parseNumber reads a number of YAML's core schema and makes JSON of it. fault describes a number
+// that JSON cannot express.
 func parseNumber(text string) (k kind, value, fault string) {
 	switch {
 	case isBased(text):

@@ -16,7 +16,7 @@ import (
 // schemaURL is the address that the schema is compiled under. Nothing is there.
 const schemaURL = "sluice:///config.schema.json"
 
-// Schema returns the JSON Schema of the whole file, which is what checks it.
+// Schema returns the JSON Schema of the whole file. Read checks a file by it.
 func (t Table) Schema() []byte {
 	b := []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"Sluice configuration file","type":"object","additionalProperties":false,"properties":{`)
 	for i, s := range t {
@@ -75,7 +75,7 @@ func (t Table) neededFor(root *Node) Table {
 	return needed
 }
 
-// checkSchema lists what the schema has against the file.
+// checkSchema reports the faults that the schema finds in the file.
 func (t Table) checkSchema(root *Node) {
 	doc, schema := t.neededFor(root).compileSchema()
 	if err, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(root.plainValue())); ok {
@@ -156,7 +156,7 @@ func objectsOf(root *Node, url string) []*Node {
 	return nodes
 }
 
-// faultText says what the value must be.
+// faultText states the rule that the value breaks.
 func (j *judgement) faultText(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *rule.Type:
@@ -204,8 +204,8 @@ func (j *judgement) boundsText(url string) string {
 	return fmt.Sprintf("must be %s or less", highest)
 }
 
-// patternWords returns what a schema says of its pattern in words: an expression says little to
-// people.
+// patternWords returns the schema's explanation of its pattern, because an expression alone does
+// not help people.
 func (j *judgement) patternWords(url, otherwise string) string {
 	schema, _ := j.partAt(url).(map[string]any)
 	if words, ok := schema["patternErrorMessage"].(string); ok {
@@ -249,7 +249,7 @@ func typeNames(types []string) string {
 	return strings.Join(list, " or ")
 }
 
-// joinValues joins what is allowed.
+// joinValues joins the allowed values.
 func joinValues(values []any) string {
 	list := make([]string, len(values))
 	for i, v := range values {

@@ -40,9 +40,9 @@ func (n *Node) hideWithin(whole *Node) {
 // maxHeader bounds the value of a header, in bytes.
 const maxHeader = 4 << 10
 
-// Headers reads the headers of requests, by their canonical names, in which they are sent.
-// refused lists those that cannot be set, each between blanks. Each value is hidden. nil:
-// there are none.
+// Headers reads the headers of requests, by their canonical names, in which they are sent. refused
+// lists the names that cannot be set, each between blanks. Each value is hidden. nil without
+// headers.
 func (n *Node) Headers(refused string) map[string]config.Secret {
 	var all map[string]config.Secret
 	seen := map[string]bool{}

@@ -6,9 +6,9 @@ import (
 	"sluice/internal/base/config"
 )
 
-// TextFile returns what the file holds that the value names; a relative path begins at
-// the folder of the configuration file. What cannot be read, is longer than most bytes,
-// is blank or no UTF-8 is reported.
+// TextFile returns the content of the file that the value names. A relative path begins at the
+// folder of the configuration file. It reports a file that cannot be read, is longer than most
+// bytes, is blank or is not UTF-8.
 func (n *Node) TextFile(most int) (string, bool) {
 	_, content, err, ok := n.readFile()
 	if !ok {
@@ -46,8 +46,8 @@ func (n *Node) readFile() (path string, content []byte, err error, ok bool) {
 	return path, content, err, true
 }
 
-// Path returns the path that the value is, as it is seen from the working folder: a relative
-// one begins at the folder of the configuration file. Empty: it is none.
+// Path returns the path that the value is, as it is seen from the working folder: a relative one
+// begins at the folder of the configuration file. Empty if the value is not a path.
 func (n *Node) Path() string {
 	path, ok := n.Text()
 	if !ok || filepath.IsAbs(path) {
