@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// agentVariables begin the names of the variables that ${NAME} may put into an agent that
-// is added at run time: who may add one shall not read the others.
+// agentVariables begins the names of the variables that an agent which is added at run time may use
+// as ${NAME}. The person who adds it must not read other variables.
 const agentVariables = "SLUICE_AGENT_"
 
 // AgentVariable looks up a variable for an agent that is added at run time.

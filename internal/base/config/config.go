@@ -1,14 +1,13 @@
 // Package config is the one reader of flags and environment.
 //
-// It turns them into one Config, or into one Error that lists every fault at
-// once. What there is to set it does not know: each package registers its own
-// Section, and the program joins them to a Table. The values are the program's to
-// hand out: a package gets its part in its own Config.
+// It turns them into one Config, or into one Error that lists every fault at once. It does not know
+// the settings: each package registers its own Section, and the program joins them to a Table. The
+// values are the program's to hand out: a package gets its part in its own Config.
 //
-// A value comes from a flag, else from the environment, else from the default.
-// One that is empty counts as not given, as container platforms set variables
-// to nothing. Neither faults nor logs repeat a value: it may be a secret that
-// got under the wrong name. Secret is a string that prints as dots.
+// A value comes from a flag, else from the environment, else from the default. An empty value
+// counts as absent, because container platforms set variables to nothing. Faults and logs never
+// repeat a value, which may be a secret under the wrong name. Secret is a string that prints as
+// dots.
 package config
 
 import (
@@ -17,10 +16,10 @@ import (
 	"sluice/internal/base/redact"
 )
 
-// Config is what can be set from outside. Load fills it, with the defaults that the
-// sections name.
+// Config holds the settings of the program. Load fills it, with the defaults that the sections
+// name.
 type Config struct {
-	// Parts holds what packages keep of what was set, each of its own; see Bind.
+	// Parts holds the settings of packages, each in a type of its own; see Bind.
 	Parts Parts `json:"-"`
 
 	// Proxy is where requests to models go through.
@@ -29,7 +28,7 @@ type Config struct {
 	// NAME=value. It holds no key.
 	ChildEnv []string
 
-	// Hidden is what no log may show; see Hide.
+	// Hidden holds the values that no log may show; see Hide.
 	Hidden []Hidden
 
 	// Strict makes a fault of each unknown variable that Warnings would name.
@@ -41,22 +40,23 @@ type Config struct {
 
 // Hidden is a value that the log is kept free of.
 type Hidden struct {
-	// Setting is what holds the value; empty if its name does not say that it is secret.
+	// Setting names the source of the value. It is empty unless the name says that the value is
+	// secret.
 	Setting string
 	Value   Secret
 }
 
-// Hide keeps values out of the log, for the sections while they are read. setting names
-// what holds them if its name says that they are secret: see ShortSecrets.
+// Hide keeps values out of the log, for the sections while they are read. setting names their
+// source if the name says that they are secret: see ShortSecrets.
 func (c *Config) Hide(setting string, values ...Secret) {
 	for _, v := range values {
 		c.Hidden = append(c.Hidden, Hidden{setting, v})
 	}
 }
 
-// Secrets returns every secret value for the log's scrubber, in order and each once.
-// Of a header such as "Bearer <token>" the token is in it by itself as well. Values
-// shorter than redact.MinLength are left out; see ShortSecrets.
+// Secrets returns every secret value for the log's scrubber, in order and each once. For a header
+// such as "Bearer <token>" it also holds the token alone. Values shorter than redact.MinLength are
+// left out; see ShortSecrets.
 func (c Config) Secrets() []string {
 	var all []string
 	for _, h := range c.Hidden {

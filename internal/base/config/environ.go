@@ -5,10 +5,9 @@ import (
 	"runtime"
 )
 
-// childEnv returns what of our environment a child process may know: enough to
-// find programs, its home and its language. Proxies and certificates are left
-// out, as a proxy's URL often holds a password; who needs them names them in the
-// server's env.
+// childEnv returns what of our environment a child process may know: enough to find programs, its
+// home and its language. It leaves out proxies and certificates, because the URL of a proxy often
+// holds a password. An operator can name them in the server's env.
 func childEnv(lookup func(string) (string, bool)) []string {
 	names := []string{
 		"PATH", "HOME", "USER", "SHELL", "TMPDIR", "TZ", "LANG",

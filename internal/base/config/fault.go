@@ -7,10 +7,9 @@ import (
 
 // Fault is one thing that is wrong.
 type Fault struct {
-	// Name is the variable's name, or the flag's if there is no variable.
+	// Name is the name of the variable, or of the flag if it has no variable.
 	Name string
-	// Message is one line. It never repeats the rejected value, which may be a
-	// secret in the wrong place.
+	// Message is one line. It never repeats the rejected value, which may be a misplaced secret.
 	Message string
 }
 

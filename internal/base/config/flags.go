@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// commandLine is what the arguments hold, before any value is looked at.
+// commandLine holds the arguments before their values are checked.
 type commandLine struct {
 	flags map[string][]string // by name without dashes, in the order given
 	args  []operand
@@ -41,8 +41,8 @@ func (r *reader) parseArgs(args []string, settings []Setting) (commandLine, erro
 	return line, nil
 }
 
-// cutDashes returns what follows the dashes of a flag: two or, like package flag,
-// one. A dash by itself is no flag.
+// cutDashes returns the text behind the dashes of a flag: two or, like package flag, one. A single
+// dash is not a flag.
 func cutDashes(arg string) (rest string, isFlag bool) {
 	if len(arg) < 2 || arg[0] != '-' {
 		return "", false
@@ -94,8 +94,8 @@ func isFlagLike(name string) bool {
 	return name != "" && len(name) <= 40 && strings.IndexByte(letters, name[0]) >= 0 && strings.Trim(name, letters+"0123456789-") == ""
 }
 
-// unknownFlag reports a flag that does not exist, by its name only if it looks
-// like one: what stands behind a dash may be anything.
+// unknownFlag reports a flag that does not exist. It repeats only a name that looks like a flag,
+// because any text may follow a dash.
 func (r *reader) unknownFlag(name string, at int, settings []Setting) {
 	if !isFlagLike(name) {
 		r.addFault(argumentName(at), "there is no such flag")

@@ -14,8 +14,8 @@ import (
 // The functions below make a Setting that stores its value in *p. The default is a
 // value of the type, so that it can be the constant that the package uses itself.
 
-// Func is for a value of which only the caller knows the form. parse stores a value
-// that is not empty; its error says what the value must be and does not repeat it.
+// Func makes a setting of a form that only the caller knows. parse stores a value that is not
+// empty; its error states the rule and does not repeat the value.
 func Func(variable, def, values, meaning string, parse func(value string) error) Setting {
 	return Setting{Variable: variable, Default: def, Values: values, Meaning: meaning, parse: parse}
 }
@@ -25,15 +25,14 @@ func Text(variable string, p *string, def, meaning string) Setting {
 	return Func(variable, def, "text", meaning, textParser(p))
 }
 
-// Bool takes true or false, and as a flag needs no value. It is false by default.
+// Bool takes true or false; its flag may stand without a value. It is false by default.
 func Bool(variable string, p *bool, meaning string) Setting {
 	s := Func(variable, "false", "`true`, `false`", meaning, boolParser(p))
 	s.isBool = true
 	return s
 }
 
-// Int takes a whole number from lowest to highest. A def of 0, if it lies outside,
-// is no default.
+// Int takes a whole number from lowest to highest. A def of 0 below lowest means no default.
 func Int(variable string, p *int, def, lowest, highest int, meaning string) Setting {
 	text := strconv.Itoa(def)
 	if def == 0 && lowest > 0 {
@@ -49,7 +48,7 @@ func Int(variable string, p *int, def, lowest, highest int, meaning string) Sett
 	})
 }
 
-// floatSetting takes a number above 0 and up to highest. A def of 0 is no default.
+// floatSetting takes a number above 0 and up to highest. A def of 0 means no default.
 func floatSetting(variable string, p *float64, def, highest float64, meaning string) Setting {
 	text := ""
 	if def != 0 {
@@ -90,7 +89,7 @@ func OneOf[T ~string](variable string, p *T, def T, words []T, meaning string) S
 	})
 }
 
-// Key takes a secret that is sent in a header. It has no flag: others on the machine
+// Key takes a secret that is sent in a header. It has no flag, because other users of the machine
 // can see a command line.
 func Key(variable, second string, p *Secret, meaning string) Setting {
 	parse := func(value string) error {
@@ -117,7 +116,7 @@ func Zone(variable string, p **time.Location, def, meaning string) Setting {
 	})
 }
 
-// TextFile takes the path of a file and stores what the file holds.
+// TextFile takes the path of a file and stores the content of the file.
 func TextFile(variable string, p *string, meaning string) Setting {
 	var path string
 	s := Func(variable, "", "path", meaning, textParser(&path))
@@ -125,7 +124,7 @@ func TextFile(variable string, p *string, meaning string) Setting {
 	return s
 }
 
-// Sources are what a document may look at besides its own text.
+// Sources lets a document read more than its own text.
 type Sources struct {
 	// Lookup knows the environment, and the files that <NAME>_FILE names.
 	Lookup func(name string) (string, bool)
@@ -135,8 +134,8 @@ type Sources struct {
 	Hide func(setting string, values ...Secret)
 }
 
-// Document takes the path of a file and hands what the file holds to read, which returns
-// its faults. All other settings have their values by then, those of files included.
+// Document takes the path of a file and passes its content to read, which returns the faults. All
+// other settings have their values by then, those of files included.
 func Document(variable, meaning string, read func(path string, content []byte, from Sources) []Fault) Setting {
 	s, last := fileSetting(variable, meaning, read)
 	s.last = last
@@ -151,7 +150,8 @@ func File(variable, meaning string, read func(path string, content []byte, from 
 	return s
 }
 
-// fileSetting returns a setting that takes the path of a file, and what reads the file later.
+// fileSetting returns a setting that takes the path of a file, and the function that reads the file
+// later.
 func fileSetting(variable, meaning string, read func(path string, content []byte, from Sources) []Fault) (Setting, func(*reader)) {
 	var path string
 	return Func(variable, "", "path", meaning, textParser(&path)).As("none"), func(r *reader) {
@@ -201,7 +201,7 @@ func boolParser(p *bool) func(string) error {
 	}
 }
 
-// durationParser takes durations of at least lowest, which is 0, or 1 for more than 0.
+// durationParser takes durations of at least lowest. A lowest of 1 requires more than 0.
 func durationParser(p *time.Duration, lowest time.Duration) func(string) error {
 	return func(value string) error {
 		d, err := ParseDuration(value)

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/base/check"
 )
 
-// Loader reads the configuration for one command, which may have flags and
-// arguments of its own. Its zero value knows those only.
+// Loader reads the configuration for one command, with flags and arguments of the command's own.
+// Its zero value knows those only.
 type Loader struct {
 	// MaxArgs is how many arguments that are not flags the command takes.
 	MaxArgs int
@@ -20,8 +20,8 @@ type Loader struct {
 	// begins with SLUICE_ and that sets nothing gets a warning, with Config.Strict a
 	// fault. nil: none is looked for.
 	Environ []string
-	// Check, unless nil, runs when all values are read, good ones and bad ones, and
-	// lists what they have wrong together; name is as in Fault.
+	// Check, unless nil, runs when all values are read, and reports values that do not fit
+	// together; name is as in Fault.
 	Check func(fault func(name, message string))
 
 	sections    func(*Config) Table
@@ -138,13 +138,12 @@ func (l *Loader) bindSections(c *Config) Table {
 	return l.sections(c)
 }
 
-// Args returns the arguments of the last Load that were no flags.
+// Args returns the arguments of the last Load that are not flags.
 func (l *Loader) Args() []string { return l.args }
 
-// Load reads args (without the program's name), then the environment through
-// lookup, then the files that they name through readFile. A flag wins over its
-// variable. White space around a value is dropped, and an empty value is none:
-// the default holds.
+// Load reads args (without the program's name), then the environment through lookup, then the files
+// that they name through readFile. A flag wins over its variable. White space around a value is
+// dropped, and an empty value counts as absent: the default holds.
 //
 // Flags are written --name value or --name=value, and may come before, after and
 // between arguments; after "--" there are only arguments. Load returns

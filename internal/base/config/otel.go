@@ -14,7 +14,7 @@ type OTel struct {
 	TracesURL, MetricsURL string
 }
 
-// What SLUICE_OTEL can be.
+// Values of SLUICE_OTEL.
 const (
 	oTelOff  = "off"
 	oTelOTLP = "otlp"

@@ -6,12 +6,12 @@ import (
 	"reflect"
 )
 
-// Parts holds the values of packages by their types, so that a setting which one package
-// alone knows is a field and a row there, and nothing here.
+// Parts holds the settings of packages by their types. A setting that only one package knows is a
+// field and a row there and needs no code here.
 type Parts map[reflect.Type]any
 
-// Format writes how many parts there are, whatever the verb is: what a package keeps may be secret, and with a
-// wrong verb fmt would look into it.
+// Format writes the number of parts, whatever the verb is. Their values may be secret, and with a
+// wrong verb fmt would print them.
 func (p Parts) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "[%d parts]", len(p)) }
 
 // Bind returns c's part of type T, for a section to point into. The first call makes its
@@ -42,9 +42,9 @@ func Change[T any](c *Config, change func(*T)) {
 	c.Parts[reflect.TypeFor[T]()] = &part
 }
 
-// Of returns a copy of c's part of type T: what was set of a package, for the wiring to
-// complete and hand out. Without a section that binds it, it is the zero value. It is
-// safe for concurrent use once Load has returned.
+// Of returns a copy of c's part of type T, which the program completes and passes to the package.
+// Without a section that binds it, it is the zero value. It is safe for concurrent use once Load
+// has returned.
 func Of[T any](c *Config) (part T) {
 	if p, ok := c.Parts[reflect.TypeFor[T]()].(*T); ok {
 		part = *p

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Proxy is where requests to models go through. Its zero value is no proxy.
+// Proxy is where requests to models go through. The zero value uses no proxy.
 type Proxy struct {
 	HTTP, HTTPS Secret // URLs, for requests over http and over https; a password may be in them
 	Except      string // NO_PROXY
@@ -49,11 +49,11 @@ func (r *reader) readProxy(name string) Secret {
 	return Secret(v)
 }
 
-// None says that no request goes through a proxy.
+// None reports whether no request uses a proxy.
 func (p Proxy) None() bool { return p.HTTP == "" && p.HTTPS == "" }
 
-// Func returns what http.Transport takes as its Proxy; nil if there is none. Loopback
-// addresses never go through a proxy.
+// Func returns a function for http.Transport.Proxy, or nil without a proxy. Loopback addresses
+// never go through a proxy.
 func (p Proxy) Func() func(*http.Request) (*url.URL, error) {
 	if p.None() {
 		return nil
@@ -62,12 +62,12 @@ func (p Proxy) Func() func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
-// Hosts returns the proxies for http and for https as host:port, "" if there is none.
+// Hosts returns the proxies for http and for https as host:port, or "" without a proxy.
 func (p Proxy) Hosts() (overHTTP, overHTTPS string) {
 	return hostOf(p.HTTP.Reveal()), hostOf(p.HTTPS.Reveal())
 }
 
-// hostOf returns the host of a proxy; empty: the value is no URL of one.
+// hostOf returns the host of a proxy, or "" for a value that is not a proxy's URL.
 func hostOf(proxy string) string {
 	if u := proxyURL(proxy); u != nil {
 		return u.Host
@@ -75,7 +75,7 @@ func hostOf(proxy string) string {
 	return ""
 }
 
-// proxyURL reads a URL, which may lack its scheme, as httpproxy does.
+// proxyURL reads a URL, perhaps without a scheme, as httpproxy does.
 func proxyURL(proxy string) *url.URL {
 	u, err := url.Parse(proxy)
 	if err != nil || u.Scheme == "" || u.Host == "" {

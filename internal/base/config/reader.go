@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxText is the size of a text's file, in bytes, above which it is surely the
-// wrong file.
+// maxText is the largest size of a text's file, in bytes. A larger file is surely the wrong one.
 const maxText = 64 << 10
 
 // reader is one Load under way.
@@ -34,8 +33,8 @@ func (r *reader) addFault(name, message string) {
 	r.faults = append(r.faults, Fault{Name: name, Message: message})
 }
 
-// applySetting reads one setting: from its flag, else from its variables, else its default.
-// Of a flag given more than once the last one counts, unless each does.
+// applySetting reads one setting: from its flag, else from its variables, else its default. If a
+// flag is repeated, its last value counts, or each value if the setting allows it.
 func (r *reader) applySetting(s Setting, flags map[string][]string) {
 	values, isFlag := flags[s.flag]
 	if !s.repeated || len(values) == 0 {
@@ -47,8 +46,7 @@ func (r *reader) applySetting(s Setting, flags map[string][]string) {
 	}
 }
 
-// lastValue returns the last value of a flag that was given more than once, which is
-// how flags usually behave.
+// lastValue returns the last value of a repeated flag, as flags usually behave.
 func lastValue(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -56,7 +54,7 @@ func lastValue(values []string) string {
 	return values[len(values)-1]
 }
 
-// effectiveValue returns the value that counts, by what name it was given, and what reads it.
+// effectiveValue returns the value that counts, the name of its source, and its parser.
 func (r *reader) effectiveValue(s Setting, given string) (value, name string, parse func(string) error) {
 	if value = strings.TrimSpace(given); value != "" {
 		return value, s.faultName(), s.parse
@@ -87,7 +85,7 @@ func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	}
 }
 
-// givenValue returns what a variable of s says.
+// givenValue returns the value of a variable of s.
 func (r *reader) givenValue(s Setting, variable string) string {
 	if !s.orFile || variable == "" {
 		return r.envValue(variable)
@@ -96,7 +94,7 @@ func (r *reader) givenValue(s Setting, variable string) string {
 	return value
 }
 
-// envValue returns a variable, or "" for a setting that has none.
+// envValue returns a variable, or "" for an empty name.
 func (r *reader) envValue(name string) string {
 	if name == "" {
 		return ""
@@ -127,8 +125,8 @@ func withPath(path, fault string) string {
 	return fault
 }
 
-// TextFault says why the content of a file, or the error of its reading, is no text of up
-// to most bytes; empty: it is one.
+// TextFault returns why the content of a file, or the error of its reading, is not a text of up to
+// most bytes, or "" for a good text.
 func TextFault(content []byte, err error, most int) string {
 	switch {
 	case err != nil:

@@ -6,8 +6,7 @@ import (
 	"os"
 )
 
-// maxFile bounds what is read of any file, in bytes. Who reads one has a smaller bound for
-// what it takes.
+// maxFile limits every file, in bytes. Each caller has a lower limit for its own kind.
 const maxFile = 16 << 20
 
 // Errors of ReadFile.
@@ -16,8 +15,8 @@ var (
 	errTooLarge = errors.New("the file has more than 16 MiB")
 )
 
-// ReadFile reads a file that somebody names: a regular one of at most 16 MiB. A device may
-// have no end, and the other end of a pipe may never come.
+// ReadFile reads a file that somebody names: a regular one of at most 16 MiB. A device may be
+// endless, and a pipe may never get its other end.
 func ReadFile(path string) ([]byte, error) {
 	// Opening a pipe waits for who writes it, so its kind is looked at before.
 	if info, err := os.Stat(path); err != nil {

@@ -11,15 +11,16 @@ const redacted = "[REDACTED]"
 // Secret is a value that no log, error or dump may show. Only Reveal, or a
 // conversion to string, reveals it.
 //
-// fmt cannot call methods of what it reaches through an unexported field: do not
-// print a struct that keeps a Secret in one. Nor does it call them for %p, nor does
-// encoding/json for the key of a map.
+// fmt cannot call methods of a value behind an unexported field: do not print a struct that keeps a
+// Secret in such a field. Nor does it call them for %p, nor does encoding/json for the key of a
+// map.
 type Secret string
 
 // Reveal returns the value.
 func (s Secret) Reveal() string { return string(s) }
 
-// Credentials returns what follows the scheme in a header such as "Bearer <token>", or else the whole value.
+// Credentials returns the text behind the scheme of a header such as "Bearer <token>", or else the
+// whole value.
 func (s Secret) Credentials() string {
 	if _, rest, ok := strings.Cut(string(s), " "); ok {
 		return strings.TrimSpace(rest)

@@ -6,9 +6,9 @@ import (
 	"sluice/internal/base/check"
 )
 
-// fileSuffix follows the name of a variable that holds a secret in the name of another one,
-// which holds the path of a file with the secret: platforms mount secrets as files, and an
-// environment is seen by more than its process.
+// fileSuffix turns the name of a secret's variable into the name of a second variable, which holds
+// the path of a file with the secret. Platforms mount secrets as files, and the environment of a
+// process is visible to others.
 const fileSuffix = "_FILE"
 
 // OrFile has the setting read from the file that <NAME>_FILE names, if its own variable is not
@@ -56,8 +56,8 @@ func (r *reader) readSecret(variable, path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
 }
 
-// secretNames returns the variables that name the file of a secret: those of settings, and of
-// what the documents asked for.
+// secretNames returns the variables that name the file of a secret: those of settings, and those
+// that the documents have looked up.
 func (r *reader) secretNames(settings []Setting) (names []string) {
 	for _, s := range settings {
 		if s.orFile {

@@ -42,7 +42,7 @@ type Setting struct {
 	// last, unless nil, runs when all that then does is done.
 	last func(*reader)
 
-	// second is a variable that is asked when the first one has no value.
+	// second is a variable that counts if the first one has no value.
 	second      string
 	parseSecond func(value string) error
 }
@@ -60,8 +60,8 @@ func (s Setting) Finally(settle func(fault func(message string))) Setting {
 	return s
 }
 
-// Or reads the variable second, with parse, if the setting's own has no value. Each
-// value counts as one of the setting's.
+// Or reads the variable second, with parse, if the setting's own variable is empty. Each value
+// counts as one of the setting's.
 func (s Setting) Or(second string, parse func(value string) error) Setting {
 	s.second, s.parseSecond = second, parse
 	return s
@@ -77,7 +77,7 @@ func (s Setting) Hidden() Setting {
 // Parse reads one value as the setting does, for values that come from a document of another form.
 func (s Setting) Parse(value string) error { return s.parse(value) }
 
-// faultName is what a fault of s is listed under.
+// faultName returns the name for a fault of s.
 func (s Setting) faultName() string {
 	if s.Variable == "" {
 		return "--" + s.flag

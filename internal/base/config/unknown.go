@@ -29,8 +29,8 @@ func (r *reader) reportUnknown(environ []string, settings []Setting, c *Config) 
 	}
 }
 
-// Nearest returns the one of known that name is most likely a slip of: upper case, _ and -
-// do not count, and up to a third of its letters may be wrong. false: there is none.
+// Nearest returns the one of known names that name most likely means. Upper case, _ and - do not
+// count, and up to a third of its letters may be wrong. ok is false if no name is near.
 func Nearest(name string, known []string) (best string, ok bool) {
 	least := 1 + max(1, (min(len(name), 64)+1)/3) // more changes than that are another word
 	for _, k := range known {
@@ -41,7 +41,7 @@ func Nearest(name string, known []string) (best string, ok bool) {
 	return best, best != ""
 }
 
-// foldName drops what people mix up: upper case, _ and -.
+// foldName drops upper case, _ and -, which people mix up.
 func foldName(name string) string {
 	name = name[:min(len(name), 64)]
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))

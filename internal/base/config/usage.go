@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Flags writes the command's own flags, with what they mean, in lines of at most width
-// columns. It writes nothing for a command without any.
+// Flags writes the command's own flags with their meanings, in lines of at most width columns. It
+// writes nothing for a command without any.
 func (l *Loader) Flags(w io.Writer, width int) {
 	const column = 26 // of the meaning; a longer flag has a line of its own
 	for _, s := range l.ownSettings {
@@ -101,8 +101,8 @@ func Wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// flagShown is the flag of a setting. Secrets have none: other users of a
-// machine can see a process's arguments.
+// flagShown is the flag of a setting. Secrets have no flag: other users of a machine can see a
+// process's arguments.
 func (s Setting) flagShown() string {
 	if s.secret {
 		return "(no flag)"
@@ -110,7 +110,7 @@ func (s Setting) flagShown() string {
 	return "--" + s.flag
 }
 
-// DefaultShown is what a table says of the default.
+// DefaultShown returns the default as a table shows it.
 func (s Setting) DefaultShown() string {
 	switch {
 	case s.DefaultText != "":

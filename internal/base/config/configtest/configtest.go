@@ -3,7 +3,7 @@ package configtest
 
 import "io/fs"
 
-// World is what a config.Loader sees of the machine. Its zero value is an empty one.
+// World is the machine that a config.Loader sees. Its zero value is an empty one.
 type World struct {
 	Env   map[string]string
 	Files map[string]string // content by path
