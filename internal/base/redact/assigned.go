@@ -14,9 +14,8 @@ func dashesEnd(text string, at int) (end int, ok bool) {
 	return at + i + 5, i >= 0 && i < 64
 }
 
-// blockEnd returns the end of the block that begins at at. Without its last line, which may have
-// been cut off, it is as long as there are words of base64. lastEnd is where the last block of
-// the text ends.
+// blockEnd returns the end of the block that begins at at. If the last line is cut off, the block
+// ends with its words of base64. lastEnd is the end of the text's last block.
 func blockEnd(text string, at, lastEnd int) int {
 	body := at + len(pemBegin)
 	if end, ok := dashesEnd(text, body); ok {
@@ -47,8 +46,8 @@ func keyEnd(text string, at int) int {
 }
 
 // hideAssigned hides the value behind the = or : at at, if the name in front of it is that of a
-// secret, and returns where it ends; at: it is none. Behind a : stands a value only where the
-// name is quoted or is that of a header: elsewhere it is prose.
+// secret. It returns the value's end, or at if it hides nothing. Behind a : stands a value only
+// where the name is quoted or is that of a header: elsewhere it is prose.
 func (w *finder) hideAssigned(at int) int {
 	name, quoted := nameBefore(w.text[:at])
 	if !secretMember(name) {
@@ -60,7 +59,7 @@ func (w *finder) hideAssigned(at int) int {
 	}
 	quotes := at + 1 + countLeading(w.text[at+1:], " ", 3)
 	if word, _, _ := strings.Cut(w.text[quotes:min(len(w.text), quotes+8)], " "); header && (strings.EqualFold(word, "Bearer") || strings.EqualFold(word, "Basic")) {
-		return at // what follows that is hidden by its form
+		return at // the rules for tokens hide the text behind that
 	}
 	from := quotes + countLeading(w.text[quotes:], `\"'`, 4)
 	if v := w.text[from:]; strings.HasPrefix(v, Mark) || strings.HasPrefix(v, "[token]") { // before the rest is looked at

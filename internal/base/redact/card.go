@@ -19,8 +19,8 @@ type cardDigits struct {
 
 // cardEnd returns the end of a card's number that begins at at, or at. Its digits are those of
 // ASCII or full width, and up to three of spaces, hyphens, points, asterisks, line ends and
-// characters of format may stand between two of them, as in text that somebody has marked
-// up. Where a number continues behind a card's, the longest card counts.
+// characters of format may stand between two of them, as in text that somebody has marked up. If
+// another number follows the card's, the longest valid card counts.
 func cardEnd(text string, at int) int {
 	var d cardDigits
 	d.readDigits(text, at)
@@ -72,8 +72,8 @@ func isBetweenDigits(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Pd)
 }
 
-// isGroupedAsCard says whether the first n digits stand in groups as those of cards do: in one, in
-// at most five of which the first has four digits, or all apart in the same way.
+// isGroupedAsCard reports whether the first n digits stand in groups like those of cards. These are
+// one group, at most five groups of which the first has four digits, or equal groups of one or two.
 func (d *cardDigits) isGroupedAsCard(n int) bool {
 	first, groups, run, equal := n, 1, 1, true
 	for i := 1; i < n; i++ {

@@ -9,14 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lenient reads what others wrote, who may check neither of these.
+// lenient reads JSON of others, who may check neither names nor UTF-8.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// JSON returns text, one or more JSON values, without the secrets in its strings and
-// numbers. Names of members stay: a secret may well look like one of the log's own
-// words. What was JSON is JSON afterwards, and the same bytes but for the values that
-// held a secret; a number becomes a string. What was no JSON is treated as a Text.
-// The result is text itself if nothing is to be hidden, and else a copy.
+// JSON returns text, one or more JSON values, without the secrets in its strings and numbers. Names
+// of members stay: a secret may well look like one of the log's own words. JSON remains JSON, with
+// the same bytes except for the values that held a secret; a number becomes a string. Any other
+// text is treated as a Text. The result is text itself if nothing is to be hidden, and else a copy.
 func (s *Scrubber) JSON(text []byte) []byte { return s.scrubJSON(text, false) }
 
 // JSONNames is JSON that hides secrets in the names of members as well.
@@ -39,13 +38,13 @@ func isOverescaped(text []byte) bool {
 	return bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\/`))
 }
 
-// mayHoldSecret says whether a string or number of text may hold what is to be hidden. It
-// is the only cost of most texts.
+// mayHoldSecret reports whether a string or number of text may hold a secret. It is the only cost
+// of most texts.
 func (s *Scrubber) mayHoldSecret(text []byte) bool {
 	if len(s.inJSON) == 0 {
 		return false
 	}
-	// Who escapes what need not be escaped writes a secret in a form of his own.
+	// Unnecessary escapes write a secret in a form that is not searched for.
 	if i := bytes.IndexByte(text, '\\'); i >= 0 && isOverescaped(text[i:]) {
 		return true
 	}
@@ -58,8 +57,7 @@ func (s *Scrubber) mayHoldSecret(text []byte) bool {
 	return false
 }
 
-// rewriteJSON copies text with strings and numbers treated. An error means that
-// text was no JSON.
+// rewriteJSON copies text with strings and numbers treated. An error means that text is not JSON.
 func (s *Scrubber) rewriteJSON(text []byte, names bool) ([]byte, error) {
 	var out []byte
 	copied := 0 // how much of text is in out
@@ -95,7 +93,7 @@ func (s *Scrubber) rewriteJSON(text []byte, names bool) ([]byte, error) {
 	return append(out, text[copied:]...), nil
 }
 
-// isName says whether what was read last is the name of a member.
+// isName reports whether the decoder has just read the name of a member.
 func isName(dec *jsontext.Decoder) bool {
 	kind, n := dec.StackIndex(dec.StackDepth())
 	return kind == '{' && n%2 == 1

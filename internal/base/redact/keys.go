@@ -8,17 +8,16 @@ import (
 // certain matches the form of Google's keys, and a key in a URL's query.
 var certain = regexp.MustCompile(`AIza[0-9A-Za-z_-]{20,}|([?&]key=)[^&\s"]+`)
 
-// Keys hides what is a key by its form: those of Google, and key= in the query of a
-// URL. It is for a text in which ordinary words must stay.
+// Keys hides keys by their form: those of Google, and key= in the query of a URL. It is for a text
+// in which ordinary words must stay.
 func Keys(text string) string { return certain.ReplaceAllString(text, "${1}"+Mark) }
 
-// likely matches what may be a key or a token: by the word before it, by the form of
-// Google's keys, or by its length.
+// likely matches a possible key or token: by the word before it, by the form of Google's keys, or
+// by its length.
 var likely = regexp.MustCompile(`(?i)((?:key|token|secret|password)["']?\s*[:=]\s*["']?|bearer\s+)[^\s"',;]{4,}|AIza[\w-]+|[\w-]{32,}`)
 
-// KeyLike hides what may be a key or a token, and harmless words with it. It is for a
-// text of an upstream's, of which little is shown. A long word without a digit is a
-// name, and stays.
+// KeyLike hides possible keys and tokens, and some harmless words with them. It is for a text of an
+// upstream's, of which little is shown. A long word without a digit is a name, and stays.
 func KeyLike(text string) string {
 	return likely.ReplaceAllStringFunc(text, func(match string) string {
 		if words := likely.FindStringSubmatch(match); words[1] != "" || strings.ContainsAny(match, "0123456789") {

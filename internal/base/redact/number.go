@@ -14,7 +14,7 @@ func (w *finder) findNumber(at int) (to int, mark string) {
 			return to, "[card]"
 		}
 	}
-	// What is hidden has ended: a number behind it is one of its own.
+	// A number behind a hidden one begins by itself, because the hidden one has ended.
 	if at-2 >= w.copied && w.text[at] != '+' && separatorOf(w.text[at-1])&(bySpace|byDash) != 0 && classes[w.text[at-2]] == isDigit {
 		return at, "" // it began before
 	}
@@ -65,7 +65,7 @@ const (
 	byParen
 )
 
-// separatorOf is what c is between groups of digits; 0: it is none.
+// separatorOf returns the separator that c is between groups of digits, or 0.
 func separatorOf(c byte) uint16 {
 	switch c {
 	case ' ':
@@ -82,12 +82,11 @@ func separatorOf(c byte) uint16 {
 	return 0
 }
 
-// readNumber reads digits in groups; between two groups are at most three separators. It
-// stops behind maxDigits+1 digits, and then the number is cut: longer ones are none of
-// ours.
+// readNumber reads digits in groups; between two groups are at most three separators. It stops
+// behind maxDigits+1 digits, and the number is then cut: no rule here hides a longer one.
 func readNumber(text string, at int) (d digits) {
 	i, gap := at, 0
-	between := uint16(0) // of separators behind the last digit; what follows the number is none
+	between := uint16(0) // separators behind the last digit so far; they count once another digit follows
 	if text[i] == '+' {
 		i++
 	}
@@ -117,8 +116,8 @@ func readNumber(text string, at int) (d digits) {
 	return d
 }
 
-// addDigit takes one more digit, which begins a group if apart says so. It returns false
-// if there is no room for it.
+// addDigit adds one more digit, which begins a group if apart is true. It returns false if there is
+// not enough room for it.
 func (d *digits) addDigit(value byte, apart bool) bool {
 	if d.count == len(d.value) {
 		return false
@@ -132,13 +131,13 @@ func (d *digits) addDigit(value byte, apart bool) bool {
 	return true
 }
 
-// goesOn says whether what follows a separator can belong to the same number.
+// goesOn reports whether the text behind a separator can belong to the same number.
 func goesOn(text string) bool {
 	return text != "" && (classes[text[0]] == isDigit || separatorOf(text[0])&(byParen|bySpace|byDash) != 0)
 }
 
-// isCut says whether text continues in a way that what stands before it is a part of a word, an
-// address, a share, a time or a longer number. An x begins an extension.
+// isCut reports whether text continues the number before it to a word, an address, a share, a time
+// or a longer number. An x begins an extension.
 func isCut(text string) bool {
 	if text == "" {
 		return false
@@ -158,8 +157,8 @@ func isCut(text string) bool {
 	return classes[text[0]]&(isUpper|isLower) != 0 && text[0] != 'x'
 }
 
-// isIPv4 says whether the number is an address, and sets its end, because an
-// address may continue where a number does not. What is called a version is none.
+// isIPv4 says whether the number is an address, and sets its end, because an address may continue
+// where a number does not. A number behind a word such as "version" is not an address.
 func (d *digits) isIPv4(text string, at int) bool {
 	if d.n < 4 || d.seps&byDot == 0 {
 		return false
@@ -182,7 +181,7 @@ func (d *digits) isIPv4(text string, at int) bool {
 	return true
 }
 
-// isVersion says whether what comes next is called a version.
+// isVersion reports whether the text before a number calls it a version.
 func isVersion(before string) bool {
 	return endsWithWord(before, "version", "versions", "release", "build", "firmware", "v", "ver", "section", "chapter", "clause", "§")
 }
@@ -287,7 +286,7 @@ func (d *digits) isBrazilian() bool {
 	return d.n == 3 && d.groups[0] == 2 && d.groups[1] >= 4 && d.groups[2] == 4 && d.seps&byDash != 0 && d.seps&byDot == 0
 }
 
-// isGrouped says whether there are n groups, the first of which have these lengths.
+// isGrouped reports whether the number has n groups, the first of which have these lengths.
 func (d *digits) isGrouped(n int, first ...uint8) bool {
 	return d.n == n && slices.Equal(d.groups[:len(first)], first)
 }
@@ -322,8 +321,9 @@ func isOrdered(before string) bool {
 	return !isCalled(before) && endsWithWord(before, "order", "invoice", "ticket", "isbn", "sku", "id", "ref", "reference", "account", "case", "parcel", "tracking", "bestellung", "rechnung", "serial", "timestamp", "part", "article", "item", "no", "nr", "number", "commande", "facture", "pedido", "ordine", "fattura", "zamówienie", "faktura", "注文", "订单", "eur", "usd", "total")
 }
 
-// ipv6End returns the end of an address that begins at at, or at. None begins behind ::, which is
-// within one: what has that twice is none, nor is its end.
+// ipv6End returns the end of an address that begins at at, or at. Text right behind :: is part of a
+// longer text, so no address starts there. A text with two :: is not an address, and neither is its
+// end.
 func (w *finder) ipv6End(at, end int) int {
 	if strings.HasSuffix(w.text[:at], "::") {
 		return at
@@ -341,7 +341,8 @@ func (w *finder) ipv6End(at, end int) int {
 	return to
 }
 
-// isIPv6 says whether a text is an address that people write: ::1 is none.
+// isIPv6 reports whether a text is an address with a digit and at least four characters. So ::1
+// is not hidden.
 func isIPv6(text string) bool {
 	if len(text) < 4 || strings.Count(text, ":") < 2 || !strings.ContainsAny(text, "0123456789") {
 		return false

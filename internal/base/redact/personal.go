@@ -6,10 +6,10 @@ import (
 )
 
 // Kinds are kinds of personal data and secrets that are known by their form, without a
-// configuration. Names and addresses of people are not among them: they have no certain form.
+// configuration. They leave out names and addresses of people, which have no certain form.
 type Kinds uint8
 
-// What is hidden, and the mark in its place.
+// Hidden kinds, with the mark in their place.
 const (
 	Email Kinds = 1 << iota // [email]
 	Phone                   // [phone]
@@ -21,7 +21,7 @@ const (
 	AllKinds = Email | Phone | Card | IBAN | IP | Token
 )
 
-// Classes of bytes, of which a word has the union.
+// Classes of bytes. The class of a word is the union of its bytes' classes.
 const (
 	isDigit = 1 << iota
 	isUpper
@@ -167,7 +167,7 @@ type finder struct {
 	found func(thing, mark string)
 }
 
-// hideSpan puts a mark in place of what is between start and end.
+// hideSpan puts a mark in place of the text between start and end.
 func (w *finder) hideSpan(start, end int, mark string) {
 	if w.found != nil {
 		w.found(w.text[start:end], mark)
@@ -214,8 +214,8 @@ func (w *finder) hideWord(start, end int, class uint16) int {
 	return max(end, w.copied)
 }
 
-// skipRun returns the end of the run of letters, digits and what joins them that begins at
-// at: what does not begin a thing does not contain one. Behind a sign a thing may begin.
+// skipRun returns the end of the run that begins at at: letters, digits and characters that join
+// them. A run that begins no thing contains no thing. Behind a sign a thing may begin.
 func (w *finder) skipRun(at, end int) int {
 	at++
 	if classes[w.text[at-1]]&(isDigit|isUpper|isLower) == 0 {
@@ -227,8 +227,8 @@ func (w *finder) skipRun(at, end int) int {
 	return at
 }
 
-// hideThing hides what begins at position at of a word, and returns where it ends; at: nothing
-// does.
+// hideThing hides the thing that begins at at in a word, and returns its end, or at if it hides
+// nothing.
 func (w *finder) hideThing(at, end int) int {
 	if at > 0 && isGlued(w.text[at-1]) {
 		return at

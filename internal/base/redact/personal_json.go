@@ -26,9 +26,9 @@ func (k Kinds) hidePayload(text string, depth int) string {
 }
 
 // JSON is Text for the strings and numbers of JSON texts, and JSON for strings that are JSON
-// themselves. What the value of a member like password or cookie is becomes a Mark, whatever
-// it is. Names of members stay. What was JSON is JSON afterwards. What is none, or from where
-// on it is none, is treated as a Text.
+// themselves. The value of a member such as password or cookie becomes a Mark, whatever its kind
+// is. Names of members stay. JSON remains JSON. From the first byte that is not JSON on, the rest
+// is a Text.
 func (k Kinds) JSON(text []byte) []byte { return k.hideJSON(text, maxWithin) }
 
 // hideJSON is JSON down to a depth.
@@ -44,9 +44,9 @@ func (k Kinds) hideJSON(text []byte, depth int) []byte {
 	return append(clean, k.Text(rest)...)
 }
 
-// rewriteJSON copies text with what is personal in its strings and names replaced. An error
-// means that text was no JSON from read on; clean is what comes of the text before that, and
-// secret says that the value of a secret would have come next.
+// rewriteJSON copies text with the personal data in its strings and names replaced. An error means
+// that text is not JSON from read on. clean is the rewritten text before that. secret is true if
+// the value of a secret would have come next.
 func (k Kinds) rewriteJSON(text []byte, depth int) (clean []byte, read int, secret bool, err error) {
 	r := rewriter{kinds: k, depth: depth, text: text, dec: jsontext.NewDecoder(bytes.NewReader(text), lenient)}
 	for err == nil {
@@ -106,7 +106,8 @@ func (r *rewriter) rewriteNext() error {
 	return nil
 }
 
-// plainLetter returns the letter by which names are compared, -1 for what is left out of them.
+// plainLetter returns the letter by which names are compared, or -1 for a character that does not
+// count.
 func plainLetter(r rune) rune {
 	if r == '-' || r == '_' {
 		return -1
@@ -114,8 +115,8 @@ func plainLetter(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// secretMember says whether the member of an object is a secret by its name. A number of
-// tokens is none.
+// secretMember says whether the member of an object is a secret by its name. A number of tokens is
+// not a secret.
 func secretMember(name string) bool {
 	name = strings.Map(plainLetter, name) // a Replacer costs more than all else that is looked for
 	for _, word := range [...]string{"password", "passwd", "passphrase", "secret", "cookie", "authorization", "apikey", "privatekey", "accesskey", "credential"} {

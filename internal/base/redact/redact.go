@@ -1,14 +1,14 @@
-// Package redact takes secrets out of what others are shown: the log, the errors and
-// texts of upstreams, the definitions of tools. A Scrubber knows the secrets of the
-// configuration. Keys and KeyLike find by its looks what nobody configured.
+// Package redact removes secrets from texts for others: the log, the errors and texts of upstreams,
+// the definitions of tools. A Scrubber knows the secrets of the configuration. Keys and KeyLike
+// find unconfigured secrets by their form.
 //
 // A Scrubber is made once, of all secrets that the configuration holds, and is
 // safe for concurrent use. It looks for each secret as it is and as JSON writes
 // it. Secrets shorter than MinLength are not looked for, because they would be
 // found everywhere; the program warns of them at its start.
 //
-// What is personal (cards, numbers of accounts, addresses, phones) is found by
-// its form and by check digits. It takes one pass over the text.
+// Personal data (cards, numbers of accounts, addresses, phones) is found by its form and by check
+// digits. It takes one pass over the text.
 package redact
 
 import (
@@ -22,12 +22,10 @@ import (
 const (
 	// Mark stands where a secret was.
 	Mark = "[redacted]"
-	// MinLength is the length in bytes below which a value is no secret that can be
-	// searched for: "1", "info" or "test" would be found in ordinary words, and
-	// hiding them would make any text unreadable.
+	// MinLength is the length in bytes below which a secret is not searched for. "1", "info" or
+	// "test" are part of ordinary words, and hiding them would make any text unreadable.
 	MinLength = 8
-	// cutMark ends a text of which the rest was cut off, perhaps within a secret
-	// (chat.Clip).
+	// cutMark ends a text that was cut, perhaps within a secret (chat.Clip).
 	cutMark = "…"
 )
 
@@ -45,8 +43,8 @@ type jsonForm struct {
 	head []byte // of its first MinLength bytes, less if they end within a character
 }
 
-// New returns a Scrubber of secrets, in any order. Those that are shorter than
-// MinLength are left out.
+// New returns a Scrubber of secrets, in any order. It leaves out secrets that are shorter than
+// MinLength.
 func New(secrets []string) *Scrubber {
 	s := &Scrubber{}
 	for _, secret := range secrets {
@@ -64,13 +62,13 @@ func New(secrets []string) *Scrubber {
 
 // asInJSON returns text as it looks within a JSON string.
 func asInJSON(text string) []byte {
-	// The error is about invalid UTF-8, which is written as U+FFFD, as in any JSON.
+	// The error reports invalid UTF-8, which becomes U+FFFD, as in any JSON.
 	b, _ := jsontext.AppendQuote(nil, text)
 	return b[1 : len(b)-1]
 }
 
-// headOf is how a secret begins, cut between characters: a text without any
-// head needs no further look.
+// headOf returns the beginning of a secret, cut between characters. A text without it cannot hold a
+// part of the secret.
 func headOf(needle string) string {
 	n := MinLength
 	for n > 0 && n < len(needle) && needle[n]&0xC0 == 0x80 {
@@ -83,9 +81,9 @@ func headOf(needle string) string {
 // one Mark, so that none leaves a remainder. If text was cut and ends in "…", the
 // beginning of a secret in front of that is hidden as well, from MinLength bytes on.
 func (s *Scrubber) Text(text string) string {
-	// A secret that begins or ends as a Mark does may be made up by a Mark and what is
-	// left around it, hence the loop. Each round leaves less that is not a Mark; for any other
-	// secret the second one finds nothing.
+	// A secret may begin or end like a Mark. Then a Mark and the text around it can form the secret
+	// once more, hence the loop. Each round makes the text outside Marks shorter; for any other
+	// secret the second round finds nothing.
 	for {
 		spans := s.findSpans(text)
 		if len(spans) == 0 {
@@ -98,7 +96,7 @@ func (s *Scrubber) Text(text string) string {
 // span is a part of a text.
 type span struct{ start, end int }
 
-// findSpans returns what is to be hidden in text, in order and without overlaps.
+// findSpans returns the spans to hide in text, in order and without overlaps.
 func (s *Scrubber) findSpans(text string) []span {
 	var found []span
 	for _, needle := range s.needles {
@@ -118,7 +116,7 @@ func (s *Scrubber) findSpans(text string) []span {
 	return slices.DeleteFunc(mergeSpans(found), func(f span) bool { return text[f.start:f.end] == Mark })
 }
 
-// appendAll appends where needle is in text. Where it overlaps itself it is one span.
+// appendAll appends where needle is in text. Overlapping places are one span.
 func appendAll(found []span, text, needle string) []span {
 	own := len(found)
 	for from := 0; ; {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// keyForms are how keys of known services begin, and how long what follows is at least.
+// keyForms lists the prefixes of known services' keys, and the least number of bytes behind the
+// prefix.
 var keyForms = [...]struct {
 	prefix string
 	least  int
@@ -50,11 +51,11 @@ func (w *finder) tokenEnd(at, end int) int {
 // leastBearer is how long a token in a header is at least, in bytes.
 const leastBearer = 12
 
-// followsBearer says whether what comes behind text may be a token by the word before it.
+// followsBearer reports whether the word at the end of text announces a token.
 func followsBearer(text string) bool { return endsWithWord(text, "bearer", "basic") }
 
-// bearerEnd hides what stands behind Bearer or Basic in a header. It has a digit, or capitals
-// within: Basic Understanding is a heading.
+// bearerEnd returns the end of a token behind Bearer or Basic in a header. It has a digit, or
+// capitals within: Basic Understanding is a heading.
 func (w *finder) bearerEnd(at, end int) int {
 	if end-at < leastBearer || !followsBearer(w.text[:at]) {
 		return at
@@ -96,7 +97,7 @@ func (w *finder) hideURL(start, host, end int) {
 	}
 }
 
-// hideQuery hides what is secret in the values of a query or a fragment.
+// hideQuery hides secrets in the values of a query or a fragment.
 func (w *finder) hideQuery(at, end int) {
 	for at < end {
 		to := end
