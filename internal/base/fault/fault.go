@@ -1,7 +1,7 @@
 // Package fault holds the errors that clients receive (docs/events.md, "Errors").
 //
-// An Error keeps apart what a program acts on (Type), what a person may read
-// (Message), what the model receives (Hint) and what only the operator sees (Err).
+// An Error separates its readers: Type is for a program, Message for a person, Hint for the model,
+// and Err for the operator only.
 //
 // An error that is not an Error is a bug or a surprise: clients receive internal_error, and the
 // log has the rest. So nothing that an upstream wrote reaches a client unless some code has
@@ -31,22 +31,22 @@ const (
 	ShuttingDown     Type = "shutting_down"
 	Overloaded       Type = "overloaded"
 	Internal         Type = "internal_error"
-	// Of a team of agents.
+	// Types for a team of agents.
 	AgentFailed      Type = "agent_failed"      // one of several
-	AgentUnavailable Type = "agent_unavailable" // there is none to answer
+	AgentUnavailable Type = "agent_unavailable" // no agent can answer
 	RoutingFailed    Type = "routing_failed"
 	// Of workflows.
 	WorkflowLimit      Type = "workflow_limit"
 	WorkflowExpression Type = "workflow_expression"
 	WorkflowNoBranch   Type = "workflow_no_branch"
 	WorkflowNodeFailed Type = "workflow_node_failed"
-	WorkflowRecovery   Type = "workflow_recovery" // what a run needs to continue is gone
-	ApprovalRejected   Type = "approval_rejected" // the answer was no, and nothing follows it
-	// Of turns that are kept.
+	WorkflowRecovery   Type = "workflow_recovery" // a value that a run needs to continue has been lost
+	ApprovalRejected   Type = "approval_rejected" // a person refused, and no path follows that
+	// Types for stored turns.
 	Cancelled        Type = "cancelled" // somebody cancelled the task
 	TurnLost         Type = "turn_lost" // the process that ran it is gone
 	StoreUnavailable Type = "store_unavailable"
-	// Of answers that are checked or formatted. None ends a turn.
+	// Types for checked or formatted answers. They end no turn.
 	QualityFailed      Type = "quality_failed"
 	QualityUnavailable Type = "quality_unavailable" // the planner or the judge
 	ContentTruncated   Type = "content_truncated"
@@ -66,16 +66,16 @@ const (
 	RequestTimeout       Type = "request_timeout"
 	KeyReused            Type = "key_reused" // an idempotency key, with another body
 	TaskNotCancelable    Type = "task_not_cancelable"
-	// Of answers to approvals.
+	// Types for answers to approvals.
 	ApprovalInvalid  Type = "approval_invalid" // altered, of another key, or of another user
 	ApprovalExpired  Type = "approval_expired"
 	ApprovalUsed     Type = "approval_used"
 	ApprovalConflict Type = "approval_conflict" // not the one that waits
-	// Of who may ask, and how much.
+	// Types for access and its limits.
 	Unauthorized    Type = "unauthorized" // no credential, or one that does not count
 	Forbidden       Type = "forbidden"    // the credential does not allow it
 	RateLimited     Type = "rate_limited"
-	AuthUnavailable Type = "auth_unavailable" // nothing is there by which the credential could be checked
+	AuthUnavailable Type = "auth_unavailable" // the keys that would check the credential are not there
 )
 
 // Recoverable says whether the same request is worth sending again.
@@ -89,9 +89,9 @@ func (t Type) Recoverable() bool {
 	return false
 }
 
-// Recoverable says whether the same request is worth sending again. A node of a workflow
-// that failed is so as its cause is, unless it may have taken effect. What has is never sent
-// again.
+// Recoverable says whether the same request is worth sending again. A node of a workflow that
+// failed is so as its cause is, unless it may have taken effect. A request that has had an effect
+// is never sent again.
 func (e *Error) Recoverable() bool {
 	if e.Acted || e.Unknown && e.Type == WorkflowNodeFailed {
 		return false
@@ -111,8 +111,8 @@ const (
 	ModelUnavailableMessage = "AI service temporarily unavailable"
 )
 
-// ErrClientGone is the cause of a context whose client closed its connection, or
-// was too slow to be kept. Nobody is left to report to.
+// ErrClientGone is the cause of a context whose client closed its connection, or was too slow to be
+// kept. Nobody can receive a report.
 var ErrClientGone = errors.New("client gone")
 
 // Error is a failure with a place in the contract.
@@ -120,8 +120,8 @@ type Error struct {
 	Type Type
 	// Message is fit for a person: no upstream text, path, address or secret.
 	Message string
-	// Hint is what the model receives in place of Message, when knowing more helps it to do
-	// better (which argument, which rule). Empty means Message.
+	// Hint is for the model in place of Message, if more details help it to correct a call, such as
+	// the wrong argument and its rule. Empty means Message.
 	Hint string
 	// Service names the upstream: "gemini" or "mcp:<name>". Empty means none.
 	Service string
@@ -130,8 +130,8 @@ type Error struct {
 	// Unknown marks a tool call that was sent, whose outcome was lost, and that
 	// must not be sent again.
 	Unknown bool
-	// NoEffect marks a tool call of which it is proven that it changed nothing: it
-	// was not run, or the tool only reads. Another tool may be tried in its place.
+	// NoEffect marks a tool call that has provably changed nothing: it did not run, or the tool
+	// only reads. Another tool may be tried in its place.
 	NoEffect bool
 	// Acted marks the end of a turn in which something was done, or goes on to be done, that
 	// must not be done twice: the same request must not be sent again.
@@ -140,7 +140,7 @@ type Error struct {
 	Err error
 }
 
-// Error returns the operator's text, which holds the cause: log it, never send it.
+// Error returns the operator's text, with the cause: log it, never send it.
 func (e *Error) Error() string {
 	s := string(e.Type) + ": " + e.Message
 	if e.Err != nil {
@@ -152,7 +152,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ForModel returns what the model receives.
+// ForModel returns the text for the model.
 func (e *Error) ForModel() string {
 	if e.Hint != "" {
 		return e.Hint
@@ -160,9 +160,8 @@ func (e *Error) ForModel() string {
 	return e.Message
 }
 
-// From returns err as an *Error. Anything that is not one already is a bug, or
-// close to it: an Internal error whose text stays in the log; unless it is a
-// Shortage, which is Overloaded. From(nil) is nil.
+// From returns err as an *Error. Any other error is a bug, or close to it: an Internal error whose
+// text stays in the log. A Shortage becomes Overloaded. From(nil) is nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -176,10 +175,9 @@ func From(err error) *Error {
 	return &Error{Type: Internal, Message: "Something went wrong on our side", Err: err}
 }
 
-// LogText returns the operator's text of err. Unless payloads may be logged, a
-// cause with a method Brief() string is asked for that in place of its whole text:
-// an upstream's own words can quote what a user or a model wrote. If they may, what looks
-// personal or secret is hidden.
+// LogText returns the operator's text of err. Unless payloads is true, a cause with a method
+// Brief() string gives this short text instead of its whole text. An upstream's own words can quote
+// users and models. If they may, what looks personal or secret is hidden.
 func LogText(err error, payloads bool) string {
 	e, ok := errors.AsType[*Error](err)
 	if payloads {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// OverloadedMessage is what a person reads when the gateway itself ran short of
-// something while a turn ran.
+// OverloadedMessage is the text for a person if the gateway itself ran short of a resource during a
+// turn.
 const OverloadedMessage = "The gateway is overloaded; try again in a moment"
 
 // shortageRetry is the RetryAfter of a shortage: descriptors and ports come back
 // as other turns end, which takes seconds.
 const shortageRetry = 5 * time.Second
 
-// Shortage says whether err means that this process or its machine ran out of
-// something: file descriptors, memory, processes, local ports. That says nothing
-// about the upstream that was to be called, so its breaker must not count it.
+// Shortage says whether err means that this process or its machine ran out of something: file
+// descriptors, memory, processes, local ports. Such an error says nothing about the upstream, so
+// its breaker must not count it.
 //
 // A name that could not be looked up for this reason counts as well: net.DNSError
 // keeps only the text of such a cause. So does an error with a method Shortage() bool that
@@ -53,7 +53,7 @@ func mentionsShortage(text string) bool {
 	return false
 }
 
-// isShortage says whether errno is about what this process or machine lacks.
+// isShortage reports whether errno means that this process or machine lacks a resource.
 func isShortage(errno syscall.Errno) bool {
 	for _, e := range shortageErrors() {
 		if errno == e {

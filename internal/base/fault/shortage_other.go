@@ -6,9 +6,9 @@ import "syscall"
 
 // shortageErrors returns the errors of the system that mean a shortage of our own.
 //
-// EAGAIN is that of fork and of connect, where it means no more processes or no
-// more local ports; the runtime waits out the EAGAIN of reads and writes itself.
-// EADDRNOTAVAIL is what connect says when all local ports are in use.
+// EAGAIN comes from fork, and from connect if no local ports are free. The runtime waits out the
+// EAGAIN of reads and writes itself. EADDRNOTAVAIL is what connect says when all local ports are in
+// use.
 func shortageErrors() [6]syscall.Errno {
 	return [...]syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL, syscall.EAGAIN,
