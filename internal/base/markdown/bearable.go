@@ -75,8 +75,8 @@ func (b *burden) isBearable() bool {
 	return b.named <= maxDefinitions && b.nested <= maxNested && b.links <= maxLinks && len(b.open) <= maxOpen
 }
 
-// addBrackets adds the links of a line: at each closing bracket what stands since the opening
-// one is looked at, and behind it all that may be a target.
+// addBrackets adds the links of a line. At each closing bracket the parser looks at the text since
+// the opening one, and at the possible target behind it.
 func (b *burden) addBrackets(line string) {
 	for i := strings.IndexAny(line, "[]"); i < len(line) && i >= 0 && b.links <= maxLinks; {
 		if line[i] == '[' {
@@ -122,8 +122,8 @@ func targetLength(text string) int {
 	return len(text)
 }
 
-// beginsBlock says whether line is a block of its own whatever is before it. A number begins
-// none within a paragraph, nor does what is indented further.
+// beginsBlock says whether line is a block of its own whatever is before it. A number cannot begin
+// a block within a paragraph, and neither can a text with more indentation.
 func beginsBlock(line string) bool {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	line = line[indent:]
@@ -144,8 +144,8 @@ func Containers(line string) (depth, at int) {
 	}
 }
 
-// markLength is how long the mark of a container is that a line begins with: of a quote, or of an
-// item of a list, which has a blank behind it; 0: none.
+// markLength returns the length of the mark at the begin of a line: of a quote, or of a list's
+// item, which has a blank behind it. 0 means that the line has no such mark.
 func markLength(line string) int {
 	rest := strings.TrimLeft(line, "0123456789")
 	digits := len(line) - len(rest)

@@ -11,16 +11,16 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// emphasis reads * and _ as CommonMark does, and ~ as GitHub does, in time that grows with
-// the length of the text. goldmark looks through all marks before a closing one that has no
-// partner, so that "_a*" repeated costs it the square of the text.
+// emphasis reads * and _ as CommonMark does, and ~ as GitHub does, in time that grows with the
+// length of the text. goldmark searches all marks before a closing one without a partner, so that a
+// repeated "_a*" costs it the square of the text.
 //
 // A run of marks between two digits, or a digit and a letter, opens nothing: 2*3*4 is a
 // product. It may close a run before it: in **5**x the number is bold. A single mark between
 // two digits never does, nor one behind a mark within a word: a*b*2 is a product too.
 //
-// Marks are noted while a block is read, and paired when it ends (CloseBlock). By then links
-// and images hold what stands in them, and no pair reaches across their borders.
+// Marks are noted while a block is read, and paired when it ends (CloseBlock). By then links and
+// images contain their own marks, and pairs never cross their borders.
 type emphasis struct{}
 
 // marksKey says whether the block at hand has marks.
@@ -72,12 +72,12 @@ func (emphasis) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node
 	return m
 }
 
-// isText says whether a mark is no markup where it stands.
+// isText reports whether a mark stands where it cannot be markup.
 func (m *mark) isText(before, behind rune) bool {
 	return !m.opens && !m.closes || m.char == '~' && (m.length > 2 || before == '~')
 }
 
-// setFlanks finds out what a mark may do by its neighbours (CommonMark 0.31, 6.2).
+// setFlanks sets whether a mark may open or close, by its neighbours (CommonMark 0.31, 6.2).
 func (m *mark) setFlanks(before, behind rune) {
 	spaceBefore, spaceBehind := util.IsSpaceRune(before), util.IsSpaceRune(behind)
 	pointBefore, pointBehind := util.IsPunctRune(before), util.IsPunctRune(behind)
@@ -99,8 +99,8 @@ func isArithmetic(before, behind rune) bool {
 	return unicode.IsDigit(before) && (unicode.IsDigit(behind) || isVariable(behind)) || isVariable(before) && unicode.IsDigit(behind)
 }
 
-// isVariable says whether a letter may stand for a number. Those of scripts in which a
-// number follows a word without a space are none: in 共**3**个 the number is bold.
+// isVariable says whether a letter may stand for a number. Scripts in which a number follows a word
+// without a space have no such letters: in 共**3**个 the number is bold.
 func isVariable(r rune) bool { return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) }
 
 // CloseBlock implements parser.CloseBlocker.
@@ -137,9 +137,9 @@ func pairAll(in ast.Node) {
 	}
 }
 
-// bottoms has the first place at which the partner of a closing mark may begin. Four properties
-// of that mark decide: its character, whether it opens as well, whether it is arithmetic, and
-// its length modulo 3.
+// bottoms holds the first place at which the partner of a closing mark may begin. Four properties
+// of that mark decide: its character, whether it opens as well, whether it is arithmetic, and its
+// length modulo 3.
 type bottoms [3][2][2][3]int
 
 // entryFor returns the entry for a closing mark.
@@ -160,8 +160,7 @@ func (b *bottoms) entryFor(m *mark) *int {
 	return &b[char][opens][arithmetic][m.length%3]
 }
 
-// findPartner returns the mark that opens what m closes, and does not begin before bottom; nil: there
-// is none.
+// findPartner returns the mark that m closes and that does not begin before bottom, or nil.
 func (m *mark) findPartner(bottom int) *mark {
 	for opening := m.previous; opening != nil && opening.segment.Start >= bottom; opening = opening.previous {
 		if opening.canPair(m) {
@@ -205,7 +204,7 @@ func (m *mark) canPair(closing *mark) bool {
 	return !m.closes && !closing.opens || (m.length+closing.length)%3 != 0 || closing.length%3 == 0
 }
 
-// newNode returns an empty node of what a mark opens.
+// newNode returns an empty node of the kind that a mark opens.
 func (m *mark) newNode(level int) ast.Node {
 	if m.char == '~' {
 		struck := extast.NewStrikethrough()
@@ -217,8 +216,8 @@ func (m *mark) newNode(level int) ast.Node {
 	return emphasized
 }
 
-// encloseText makes what stands between two marks emphasized, and takes from both what that
-// uses.
+// encloseText makes emphasis of the nodes between two marks, and shortens both marks by the
+// characters that it uses.
 func encloseText(opening, closing *mark) {
 	level := 1
 	if opening.segment.Len() >= 2 && closing.segment.Len() >= 2 {
@@ -246,8 +245,8 @@ func encloseText(opening, closing *mark) {
 	}
 }
 
-// remove takes a mark out of its list; what is left of it becomes text. later stays, for who
-// continues from there.
+// remove removes a mark from its list, and makes text of its remaining characters. later stays, for
+// a caller that continues from there.
 func (m *mark) remove() {
 	if m.previous != nil {
 		m.previous.later = m.later
@@ -258,7 +257,7 @@ func (m *mark) remove() {
 	m.toText()
 }
 
-// toText puts what is left of a mark in its place as text.
+// toText puts the remaining characters of a mark in its place as text.
 func (m *mark) toText() {
 	parent := m.Parent()
 	if m.segment.Len() == 0 {

@@ -2,9 +2,9 @@ package markdown
 
 import "bytes"
 
-// mayLink says whether a source may have a link that is written as it is. What is not an
-// address at all is passed over, and so is the target of a link that cannot but be read as one:
-// most answers have no others.
+// mayLink says whether a source may have a link that is written as it is. It skips text that is not
+// an address, and the target of a link that can only be read as one. Most answers have no other
+// addresses.
 func mayLink(source []byte) bool {
 	if bytes.IndexByte(source, '@') >= 0 || bytes.Contains(source, []byte("www.")) {
 		return true
@@ -49,7 +49,7 @@ func isTarget(source []byte, start int) bool {
 	label := source[:start-len("](")]
 	open := bytes.LastIndexAny(label[max(0, len(label)-200):], "[]\\<>|`\n")
 	open += max(0, len(label)-200)
-	// One character between brackets may be the box of a task.
+	// A single character between brackets may be the box of a task.
 	if open < 0 || label[open] != '[' || len(label)-open <= 2 || open > 0 && label[open-1] == '\\' {
 		return false
 	}

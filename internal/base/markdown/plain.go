@@ -2,9 +2,9 @@ package markdown
 
 import "strings"
 
-// isPlain says whether a text has no markup by its very characters, which most short
-// answers are: paragraphs, and lines in them. It is false for all that might have some.
-// TestPlainSources holds it to what the parser says.
+// isPlain reports whether a text is without markup, judged by its characters alone. Most short
+// answers are like this: paragraphs with lines. It is false for all that might have some.
+// TestPlainSources compares it with the parser.
 func isPlain(text string) bool {
 	for from := 0; from < len(text); {
 		end := strings.IndexByte(text[from:], '\n')
@@ -25,8 +25,8 @@ func isNumbered(line string) bool {
 	return len(behind) < len(line) && behind != "" && (behind[0] == '.' || behind[0] == ')')
 }
 
-// isPlainLine says whether a line, which is not empty, is text whatever stands around it.
-// White space at its ends may be a break or code, and is not plain.
+// isPlainLine reports whether a line, which is not empty, is plain text wherever it stands. White
+// space at its ends may be a break or code, and is not plain.
 func isPlainLine(line string) bool {
 	switch first := line[0]; {
 	case first == ' ', first == '-', first == '+', first == '=', first == '#', first == '>', line[len(line)-1] == ' ':
@@ -49,7 +49,7 @@ func meansMarkup(line string, i int) bool {
 		return i > 0 && line[i-1]|0x20 == 'w'
 	case ':': // so is http://
 		return i+1 < len(line) && line[i+1] == '/'
-	case '&': // an entity has no space
+	case '&': // an entity is without spaces
 		return i+1 < len(line) && line[i+1] != ' '
 	}
 	return true

@@ -2,10 +2,10 @@ package markdown
 
 import "github.com/yuin/goldmark/ast"
 
-// Source is a text that is read as Markdown when somebody asks what is in it, and then
-// once for all who ask: what words an answer and what checks it look at the same one.
+// Source is a text that is parsed as Markdown on the first request, and then shared: the code that
+// formats an answer and the code that checks it see the same tree.
 //
-// It is for one goroutine at a time. What it returns must not be changed.
+// It is for one goroutine at a time. Callers must not change its results.
 type Source struct {
 	parser *Parser
 	watch  *Watch
@@ -15,14 +15,14 @@ type Source struct {
 	root   ast.Node
 }
 
-// sourceForm is what was found out of a Source.
+// sourceForm is the form of a Source, as far as it is known.
 type sourceForm uint8
 
 const (
 	unread   sourceForm = iota
-	plain               // it has no markup
+	plain               // it is without markup
 	unparsed            // it may have some
-	parsed              // root is what is in it; nil: that would take too long
+	parsed              // root is the tree; nil if parsing would take too long
 )
 
 // Source returns a text that the parser reads when it is asked for, and only until w is over.
@@ -33,9 +33,9 @@ func (p *Parser) Source(w *Watch, text string) *Source {
 // Text returns the text as it was given.
 func (s *Source) Text() string { return s.text }
 
-// Plain says whether the text has no markup by its very characters: it is paragraphs of
-// lines that stand for themselves, parted by empty ones. A parser would find nothing else,
-// and takes several times as long.
+// Plain reports whether the text is without markup, judged by its characters alone. It then
+// consists of paragraphs of plain lines, separated by empty lines. A parser would find nothing
+// else, and takes several times as long.
 func (s *Source) Plain() bool {
 	if s.form == unread {
 		s.form = unparsed
@@ -46,8 +46,8 @@ func (s *Source) Plain() bool {
 	return s.form == plain
 }
 
-// Tree returns what is in the text, and the bytes that its nodes point into. It is nil for
-// a text that cannot be read in time, and where its Watch was over before it was read.
+// Tree returns the tree of the text, and the bytes that its nodes point into. It is nil for a text
+// that cannot be read in time, and where its Watch was over before it was read.
 func (s *Source) Tree() (root ast.Node, raw []byte) {
 	if s.form != parsed {
 		s.form = parsed

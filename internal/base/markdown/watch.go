@@ -12,8 +12,8 @@ import (
 // few microseconds at most, and a look less than one.
 const lookEvery = 256
 
-// Watch reports, to code that works on a text step by step, that its context has ended. It is
-// for one goroutine; nil has no context.
+// Watch reports, to code that works on a text step by step, that its context has ended. It is for
+// one goroutine. A nil *Watch never ends the work.
 type Watch struct {
 	ctx   context.Context
 	steps int
@@ -61,8 +61,7 @@ func (r watchedReader) AdvanceLine() {
 	}
 }
 
-// watched finds nothing in a line when the work should end: what is left takes the time of
-// text.
+// watched finds nothing in a line when the work should end: the text that follows stays plain.
 type watched struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser.

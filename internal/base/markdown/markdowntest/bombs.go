@@ -10,7 +10,7 @@ import (
 type Bomb struct{ Name, Text string }
 
 // Bombs returns texts of at most size bytes: the ideas of the pathological tests of cmark,
-// cmark-gfm, commonmark.js and markdown-it, and what was found here.
+// cmark-gfm, commonmark.js and markdown-it, and texts that were found here.
 func Bombs(size int) (all []Bomb) {
 	add := func(name, text string) { all = append(all, Bomb{name, cutText(text, size)}) }
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }

@@ -1,4 +1,4 @@
-// Package markdowntest makes texts for tests of what reads Markdown.
+// Package markdowntest makes texts for tests of code that reads Markdown.
 package markdowntest
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Texts returns what makes texts of pieces that mean something in Markdown, or nearly do.
-// Three of four texts are made of what means nothing mostly.
+// Texts returns a function that makes texts of pieces that are, or nearly are, markup. In three of
+// four texts most pieces are plain text.
 func Texts(r *rand.Rand) func() string {
 	tame := []string{
 		"You have", " ", "  ", "\n", "\n\n", "32", "1.", "1)", "- ", "+ ", "=", "==", "---", "a.", "www.a.de", "http://a.de", "a:b", "12:30", "é", "你好", "\u00a0", "\u2028", "👍", "!", "(", ")", "'", "\"", "$5", "%", "^", "{", "}", "?", ",", ";", "& ", "&",

@@ -20,7 +20,7 @@ func Timed(f func()) time.Duration {
 	return threadTime() - began
 }
 
-// threadTime is the processor time of this thread. That of getrusage(2) may come in ticks.
+// threadTime is the processor time of this thread. The time of getrusage(2) may come in ticks.
 func threadTime() time.Duration {
 	var t syscall.Timespec
 	_, _, _ = syscall.Syscall(syscall.SYS_CLOCK_GETTIME, threadClock, uintptr(unsafe.Pointer(&t)), 0)
