@@ -1,10 +1,9 @@
-// Package health joins what a gateway's parts report of themselves. A part is a
-// Checker; the wiring adds it to a Registry, which readiness and metrics read.
+// Package health collects the reports of a gateway's parts. A part is a Checker; the wiring adds it
+// to a Registry, which readiness and metrics read.
 //
-// A Checker answers at once and asks nobody: what it knows it has learned from
-// the calls that were made. So a probe costs nothing, and cannot make an
-// upstream worse. A Registry is safe for concurrent use; parts are added at the
-// start.
+// A Checker answers at once and sends nothing: its knowledge comes from earlier calls. So a probe
+// is cheap and puts no load on an upstream. A Registry is safe for concurrent use; parts are added
+// at the start.
 package health
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Status is what a Checker reports of one thing at one moment. Its JSON is what
-// /readyz says about it.
+// Status is the report of a Checker about one thing at one moment. Its JSON is what /readyz says
+// about it.
 type Status interface {
 	// Name distinguishes it from others of its type.
 	Name() string
@@ -38,7 +37,7 @@ func (r *Registry) Add(parts ...Checker) {
 	}
 }
 
-// Check returns the status of every part, in the order in which they were added.
+// Check returns the status of every part, in the order of Add.
 func (r *Registry) Check() []Status {
 	if r == nil {
 		return nil
@@ -146,14 +145,14 @@ const (
 type Store struct {
 	Kind  string     `json:"kind"`
 	State StoreState `json:"state"`
-	// Warnings say how the store is configured to forget what it has confirmed.
+	// Warnings describe settings of the store by which it may lose confirmed data.
 	Warnings []string `json:"warnings"`
 }
 
 // Name implements Status.
 func (Store) Name() string { return "store" }
 
-// OK says whether the store answers; a warning is no failure.
+// OK reports whether the store answers; a warning is not a failure.
 func (s Store) OK() bool { return s.State == Available }
 
 // KeysState says how fresh the keys of an issuer of tokens are.
@@ -176,12 +175,12 @@ type Issuer struct {
 	State  KeysState `json:"state"`
 }
 
-// Auth is the status of what asks who sends a request.
+// Auth is the status of the gateway's authentication.
 type Auth struct {
 	Methods []string `json:"methods"`
 	Keys    int      `json:"keys"` // of the key file
 	Issuers []Issuer `json:"issuers"`
-	// Rejected: the key file has changed and is at fault, so that what it had before counts.
+	// Rejected: the key file has changed and has a fault, so that its previous keys count.
 	Rejected bool `json:"-"`
 }
 

@@ -2,8 +2,7 @@
 // instruments at construction, so that a figure's name, words and labels stand next to the code
 // that knows it.
 //
-// Neither a nil *Registry nor a zero instrument needs a check: both do nothing and cost
-// nothing.
+// A nil *Registry and a zero instrument need no check by the caller: both do nothing at no cost.
 //
 // Labels are made of words of our own, of ids of the configuration and of
 // bounded sets of types. A text of a user or a model is never one: it would
@@ -35,7 +34,7 @@ func New() *Registry {
 	return r
 }
 
-// Gatherer returns what reads the metrics.
+// Gatherer returns the reader of the metrics.
 func (r *Registry) Gatherer() prometheus.Gatherer {
 	if r == nil {
 		return prometheus.Gatherers{}
@@ -47,10 +46,10 @@ func (r *Registry) Gatherer() prometheus.Gatherer {
 // nothing.
 type Counter struct {
 	vec *prometheus.CounterVec
-	one prometheus.Counter // the only one of those without labels, which need no search
+	one prometheus.Counter // the only counter of a vector without labels, found without a search
 }
 
-// Counter returns a counter. One without labels is shown from the start.
+// Counter returns a counter. A counter without labels is shown from the start.
 func (r *Registry) Counter(name, help string, labels ...string) Counter {
 	if r == nil {
 		return Counter{}
@@ -65,7 +64,7 @@ func (r *Registry) Counter(name, help string, labels ...string) Counter {
 // Inc adds one. It takes a value for each label.
 func (c Counter) Inc(values ...string) { c.Add(1, values...) }
 
-// Add adds n, which is not negative. It takes a value for each label.
+// Add adds n, a number of at least 0. It takes a value for each label.
 func (c Counter) Add(n float64, values ...string) {
 	switch {
 	case c.one != nil:
@@ -82,8 +81,8 @@ type Histogram struct {
 	one prometheus.Observer // as a Counter's
 }
 
-// Histogram returns a histogram. One without labels is shown from the start. The
-// buckets reach from a local tool's millisecond to a whole turn's half minute.
+// Histogram returns a histogram. A histogram without labels is shown from the start. The buckets
+// reach from a local tool's millisecond to a whole turn's half minute.
 func (r *Registry) Histogram(name, help string, labels ...string) Histogram {
 	return r.newHistogram(name, help, prometheus.ExponentialBuckets(0.001, 2, 16), labels)
 }
@@ -98,8 +97,8 @@ func (r *Registry) Sizes(name, help string, labels ...string) Histogram {
 	return r.newHistogram(name, help, prometheus.ExponentialBuckets(64, 4, 8), labels)
 }
 
-// newHistogram registers a histogram with the buckets given. One without labels is
-// resolved here, so that observing costs no look-up.
+// newHistogram registers a histogram with the buckets given. It resolves a histogram without labels
+// here, so that observing is without a look-up.
 func (r *Registry) newHistogram(name, help string, buckets []float64, labels []string) Histogram {
 	if r == nil {
 		return Histogram{}
@@ -161,7 +160,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	})
 }
 
-// registerOnce returns c, or what was registered before in its place.
+// registerOnce returns c, or the equal collector that was registered before.
 func registerOnce[C prometheus.Collector](r *Registry, c C) C {
 	err := r.prom.Register(c)
 	if err == nil {

@@ -42,8 +42,8 @@ func (r *reporter) logFailure(signal string, err error) {
 		AnErr("reason", err)).Msg("telemetry_unavailable")
 }
 
-// takeOver makes the SDK, which has one place for that in a process, pass to the reporter what
-// it would write to stderr, values of variables among it.
+// takeOver redirects the SDK's messages for stderr to the reporter. The SDK has one such place in a
+// process, and its messages contain values of variables.
 func (r *reporter) takeOver() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { r.logFailure("sdk", err) }))
 	otel.SetLogger(logr.New(sdkLog{r}))

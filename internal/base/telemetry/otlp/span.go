@@ -90,8 +90,7 @@ func (s *span) Link(name string) {
 	}
 }
 
-// End ends the span; an empty failure is success. Nothing may be set
-// afterwards.
+// End ends the span; an empty failure is success. Attributes must be set before.
 func (s *span) End(failure string) {
 	if failure == "" {
 		s.span.SetStatus(codes.Ok, "")

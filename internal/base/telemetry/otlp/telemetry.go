@@ -2,8 +2,8 @@
 // the one place that knows OpenTelemetry: spans are begun through package trace, and
 // metrics are those that GET /metrics reports, read once more.
 //
-// Nothing of it waits for the collector but Close. What cannot be sent is dropped, and
-// logged at most once a minute.
+// Only Close waits for the collector. Data that cannot be sent is dropped, which is logged at most
+// once a minute.
 package otlp
 
 import (
@@ -27,8 +27,8 @@ import (
 	"sluice/internal/base/telemetry/trace"
 )
 
-// Config says what is sent. Whatever else there is to say, the OTEL_* variables do, which
-// the SDK reads from the environment of the process.
+// Config selects the data to send, and its destination. All other settings are OTEL_* variables,
+// which the SDK reads from the environment of the process.
 type Config struct {
 	// Traces and Metrics say which of them are sent.
 	Traces, Metrics bool
@@ -47,7 +47,7 @@ type Telemetry struct {
 	traces  *sdktrace.TracerProvider // nil: none are sent
 	metrics *sdkmetric.MeterProvider // nil: none are sent
 
-	exporting context.Context // ends when what is still being sent is given up
+	exporting context.Context // ends when the sending is given up
 	giveUp    context.CancelFunc
 	closed    sync.Once
 }
@@ -71,10 +71,10 @@ func New(cfg Config) (*Telemetry, error) {
 	return t, nil
 }
 
-// scope names what the spans come from.
+// scope is the name of the spans' source.
 const scope = "sluice"
 
-// describeProgram returns what the spans and metrics are reported to be of. The variables
+// describeProgram returns the resource that the spans and metrics belong to. The variables
 // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
 func describeProgram(version string) (*resource.Resource, error) {
 	var id [16]byte
@@ -108,7 +108,7 @@ func (t *Telemetry) sendTraces(cfg Config, res *resource.Resource) error {
 	return nil
 }
 
-// Tracer returns what begins the spans that are sent; nil if none are.
+// Tracer returns the Tracer whose spans are sent; nil if spans are not sent.
 func (t *Telemetry) Tracer() trace.Tracer {
 	if t.traces == nil {
 		return nil
@@ -116,7 +116,7 @@ func (t *Telemetry) Tracer() trace.Tracer {
 	return &tracer{t.traces.Tracer(scope)}
 }
 
-// sendMetrics starts sending what the registry has, at intervals.
+// sendMetrics starts sending the registry's metrics, at intervals.
 func (t *Telemetry) sendMetrics(cfg Config, res *resource.Resource) error {
 	var options []otlpmetrichttp.Option
 	if cfg.MetricsURL != "" {
@@ -132,13 +132,13 @@ func (t *Telemetry) sendMetrics(cfg Config, res *resource.Resource) error {
 	return nil
 }
 
-// Close sends what is left, which may take as long as limit, and ends all goroutines. It
-// may be called again.
+// Close sends the remaining data, for at most limit, and ends all goroutines. It may be called
+// again.
 func (t *Telemetry) Close(limit time.Duration) {
 	t.closed.Do(func() {
-		// The providers get a context that does not end: it is ours that ends what they
-		// wait for, so that they have ended when they return.
-		// Timer (patience with the collector): ends what the providers wait for.
+		// The providers get a context that does not end. Our own context ends their waits, so that
+		// they have ended when they return.
+		// Timer (patience with the collector): ends the waits of the providers.
 		// Ends: `Close` returns, or it has fired.
 		// Waits: nobody: it only cancels a context.
 		defer time.AfterFunc(limit, t.giveUp).Stop()
@@ -146,13 +146,13 @@ func (t *Telemetry) Close(limit time.Duration) {
 		var ending sync.WaitGroup
 		defer ending.Wait()
 		if t.traces != nil {
-			// Goroutine (last spans): sends what is queued.
+			// Goroutine (last spans): sends the queued spans.
 			// Ends: it is sent, or `giveUp` is called.
 			// Waits: `Close`.
 			ending.Go(func() { t.report.logFailure("traces", t.traces.Shutdown(context.Background())) })
 		}
 		if t.metrics != nil {
-			// Goroutine (last metrics): sends what the registry holds.
+			// Goroutine (last metrics): sends the metrics of the registry.
 			// Ends: they are sent, or `giveUp` is called.
 			// Waits: `Close`.
 			ending.Go(func() { t.report.logFailure("metrics", t.metrics.Shutdown(context.Background())) })

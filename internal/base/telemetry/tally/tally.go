@@ -1,5 +1,5 @@
-// Package tally keeps those who flood a program from flooding its log: of what comes in great
-// numbers some has lines of its own, and all else is counted.
+// Package tally protects a log from a flood of events. Some events of each kind get lines of their
+// own, and the others are counted.
 package tally
 
 import (
@@ -12,13 +12,13 @@ type Config[K comparable] struct {
 	// Lines is how many of one kind have lines of their own in a Period.
 	Lines  int
 	Period time.Duration
-	// Kind returns what is of one kind; nil: what is equal.
+	// Kind returns the kind of an event; nil means that only equal events are of one kind.
 	Kind func(K) K
-	// Apart bounds how many kinds are known in a Period; 0: they are few. What is of another one
-	// is counted as Others says.
+	// Apart bounds how many kinds are known in a Period; 0: they are few. An event of a further
+	// kind is counted as Others returns it.
 	Apart  int
 	Others func(K) K
-	// Write writes what had no line, at the end of the Period and by Flush.
+	// Write writes the counts of events without a line, at the end of the Period and by Flush.
 	Write func(counts map[K]int)
 }
 
@@ -62,15 +62,15 @@ func (t *Tally[K]) Line(of K) bool {
 	t.held[of]++
 	if !t.timed {
 		t.timed = true
-		// Timer (counts of lines): writes how much of a period had no line.
+		// Timer (counts of lines): writes the counts of a period's events without a line.
 		// Ends: it has fired.
-		// Waits: nobody: `Flush` is called last, and a timer that comes later finds nothing.
+		// Waits: nobody: `Flush` is called last, and leaves nothing for a later timer.
 		time.AfterFunc(t.cfg.Period-now.Sub(t.began), t.Flush)
 	}
 	return false
 }
 
-// Flush writes what was counted, if anything was.
+// Flush writes the counts, unless they are empty.
 func (t *Tally[K]) Flush() {
 	t.mu.Lock()
 	held := t.held

@@ -1,9 +1,8 @@
 package trace
 
-// Names of attributes and of operations. Those of OpenTelemetry's conventions for
-// generative models have their names from there, in the version 1.41.0 (status: in
-// development; opentelemetry.io/docs/specs/semconv/gen-ai). Their names with content are
-// left out.
+// Names of attributes and of operations. Names from OpenTelemetry's conventions for generative
+// models are those of version 1.41.0 (status: in development;
+// opentelemetry.io/docs/specs/semconv/gen-ai). Their names with content are left out.
 const (
 	Operation    = "gen_ai.operation.name"
 	RequestModel = "gen_ai.request.model"
@@ -20,7 +19,7 @@ const (
 	InvokeWorkflow = "invoke_workflow"
 )
 
-// Noter is a Recorder that keeps of a model's call what telemetry has no attribute for.
+// Noter is a Recorder that also records facts without an attribute in telemetry.
 type Noter interface {
 	// First says that the first piece of the answer is there.
 	First()

@@ -1,15 +1,14 @@
 // Package trace says where the time of a turn goes, as a tree of spans. Packages begin and end
-// spans with it and know no telemetry library: what keeps the spans is behind two small
-// interfaces.
+// spans with it and know no telemetry library: that library implements two small interfaces.
 //
-// The span at hand travels in the context. Where there is none, because nobody asked
-// for spans, every function of this package returns at once and allocates nothing.
+// The span at hand travels in the context. Without a span, because nobody asked for spans, every
+// function of this package returns at once and allocates nothing.
 //
-// A span holds names from the configuration, words from our own tables, and numbers:
-// never what a user or a model wrote, an argument, a result or a secret.
+// A span holds names from the configuration, words from our own tables, and numbers. It never holds
+// text of a user or a model, an argument, a result or a secret.
 //
-// Recorder is what a telemetry library implements. Its methods are called by
-// whatever goroutine runs the work, one span by one goroutine at a time.
+// A telemetry library implements Recorder. Its methods are called by whatever goroutine runs the
+// work, one span by one goroutine at a time.
 package trace
 
 import (
@@ -25,7 +24,7 @@ type Kind int
 
 // Kinds of spans.
 const (
-	Internal Kind = iota // it has no other end
+	Internal Kind = iota // it is without another end
 	Server               // it answers a request
 	Client               // it waits for the answer to one
 )
@@ -47,11 +46,11 @@ type Recorder interface {
 	Float(key string, value float64)
 	// Propagate sets the header traceparent, so that its receiver adds to the tree.
 	Propagate(header http.Header)
-	// Link names a span of another trace that this one follows, as Span.Name returned it.
-	// What cannot be read is passed over.
+	// Link names a span of another trace that this one follows, as Span.Name returned it. An
+	// unreadable name is skipped.
 	Link(name string)
-	// End ends the span; failure is a word for why what it describes failed, empty if it did
-	// not. It is called once, and nothing is called after it.
+	// End ends the span. failure is a word for the reason of a failure, or empty for a success. It
+	// is called once, and nothing is called after it.
 	End(failure string)
 }
 
@@ -61,7 +60,7 @@ type Span struct{ rec Recorder }
 // key is the key of a Recorder in a context.
 type key struct{}
 
-// Request begins the span of a request that came with header. A nil Tracer makes none.
+// Request begins the span of a request that came with header. A nil Tracer begins nothing.
 func Request(ctx context.Context, t Tracer, header http.Header, operation, subject string) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -69,8 +68,8 @@ func Request(ctx context.Context, t Tracer, header http.Header, operation, subje
 	return withRecorder(ctx, t.Begin(Server, operation, subject, header))
 }
 
-// Root begins the first span of work that continues without a request: a trace of its own. A
-// nil Tracer makes none.
+// Root begins the first span of work that continues without a request: a trace of its own. A nil
+// Tracer begins nothing.
 func Root(ctx context.Context, t Tracer, operation, subject string) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -78,8 +77,8 @@ func Root(ctx context.Context, t Tracer, operation, subject string) (context.Con
 	return withRecorder(ctx, t.Begin(Internal, operation, subject, nil))
 }
 
-// Start begins a span below that of ctx, and returns it in a context. It makes none if
-// ctx has none.
+// Start begins a span below that of ctx, and returns it in a context. It begins nothing if ctx is
+// without a span.
 func Start(ctx context.Context, kind Kind, operation, subject string) (context.Context, Span) {
 	parent := Of(ctx)
 	if !parent.On() {
@@ -93,14 +92,14 @@ func withRecorder(ctx context.Context, rec Recorder) (context.Context, Span) {
 	return context.WithValue(ctx, key{}, rec), Span{rec}
 }
 
-// Within returns ctx with the Recorder that of makes of its own, which is nil if there is
-// none: it sees the spans of one turn before telemetry does.
+// Within returns ctx with a Recorder that of makes, which gets the spans of one turn before
+// telemetry does. below is the Recorder of ctx, or nil.
 func Within(ctx context.Context, of func(below Recorder) Recorder) context.Context {
 	ctx, _ = withRecorder(ctx, of(Of(ctx).rec))
 	return ctx
 }
 
-// Of returns the span of ctx.
+// Of returns the span in ctx, or a zero Span.
 func Of(ctx context.Context) Span {
 	rec, _ := ctx.Value(key{}).(Recorder)
 	return Span{rec}
@@ -160,7 +159,7 @@ func (s Span) Float(key string, value float64) {
 	}
 }
 
-// End ends the span. Of err only the type is reported.
+// End ends the span. It reports only the type of err.
 func (s Span) End(err error) {
 	if s.rec != nil {
 		s.rec.End(failureOf(err))
@@ -174,11 +173,11 @@ func (s Span) Fail(why string) {
 	}
 }
 
-// cancelled is the failure of what nobody waited for any more.
+// cancelled is the failure of work that nobody waited for any more.
 const cancelled = "cancelled"
 
-// failureOf is the status of a span: a type of the contract, never a message,
-// which may hold what a user said.
+// failureOf returns the status of a span: a type of the contract. It never returns a message: a
+// message may hold a user's words.
 func failureOf(err error) string {
 	switch {
 	case err == nil:

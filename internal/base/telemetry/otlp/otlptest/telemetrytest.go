@@ -1,5 +1,4 @@
-// Package telemetrytest is a collector for tests: it takes what is sent by OTLP over
-// HTTP and keeps it.
+// Package otlptest is a collector for tests: it accepts exports by OTLP over HTTP and keeps them.
 package otlptest
 
 import (
@@ -28,7 +27,7 @@ const (
 	MetricsPath = "/v1/metrics"
 )
 
-// Collector keeps what it was sent. Use Start.
+// Collector keeps the exports that it got. Use Start.
 type Collector struct {
 	URL string
 
@@ -91,7 +90,7 @@ type Span struct {
 	Links             []string // ids of spans, each behind that of its trace and a dash
 }
 
-// Spans decodes the spans in the order in which they came.
+// Spans decodes the spans in the order of their arrival.
 func (c *Collector) Spans(t testing.TB) (list []Span) {
 	t.Helper()
 	for _, body := range c.Bodies(TracesPath) {

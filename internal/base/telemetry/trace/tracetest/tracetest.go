@@ -50,8 +50,7 @@ func (t *Tree) Begin(kind trace.Kind, operation, subject string, header http.Hea
 	return s
 }
 
-// newSpan numbers spans in the order in which they began. The caller holds the
-// mutex.
+// newSpan numbers spans in the order of their begin. The caller holds the mutex.
 func (t *Tree) newSpan(kind trace.Kind, operation, subject string) *span {
 	t.count++
 	return &span{tree: t, id: t.count, kind: kind, name: strings.TrimSpace(operation + " " + subject), attributes: map[string]string{}}
