@@ -2,9 +2,8 @@
 // for bytes of a request makes room for a new one, so that a client cannot hold all
 // of them by sending nothing.
 //
-// The limit is on connections, not on requests: a request that runs is never
-// cut for a new client. Which connection waits for bytes of a request it learns
-// from net/http's states and from reads.
+// The limit is on connections, not on requests: a request that runs is never cut for a new client.
+// It learns from net/http's states and from reads which connection waits for bytes of a request.
 package conns
 
 import (
@@ -29,11 +28,11 @@ const (
 	never time.Duration = math.MaxInt64
 )
 
-// Limiter has room for a number of connections. Beyond that a new one takes the place of
-// the one that has waited longest for bytes of a request, which is closed. If none has
-// waited for long, the new one is surplus: it lives next to the others, as one of the last
-// few. If there are enough of these too, Accept waits, for a quarter of a second at most, until
-// a place is free or a connection has waited for long enough.
+// Limiter has room for a number of connections. Beyond that a new connection replaces the one that
+// has waited longest for bytes of a request, which is closed. If none has waited for long, the new
+// one is surplus: it lives next to the others, as one of the last few. If there are enough of these
+// too, Accept waits, for a quarter of a second at most, until a place is free or a connection has
+// waited for long enough.
 //
 // Listen, Place and State belong into the Serve, the ConnContext and the ConnState of one
 // http.Server. Over HTTP/2, where a connection has several requests at a time, each has a
@@ -57,9 +56,9 @@ type Limiter struct {
 	evicted  uint64
 }
 
-// NewLimiter returns a Limiter for max connections and a few more, surplus. One of the
-// latter is that for which Accept waits; there is at least one other. Both count file
-// descriptors.
+// NewLimiter returns a Limiter for maxConns connections and a few more, surplus. One surplus place
+// is for the connection that waits in Accept, and at least one other place exists. Both numbers
+// count file descriptors.
 func NewLimiter(maxConns, surplus int) *Limiter {
 	return &Limiter{
 		max: maxConns, maxSurplus: max(1, surplus-1), start: time.Now(),
@@ -67,7 +66,7 @@ func NewLimiter(maxConns, surplus int) *Limiter {
 	}
 }
 
-// Place is what a connection holds.
+// Place is the state of a connection in its Limiter.
 type Place struct {
 	l       *Limiter
 	conn    net.Conn
@@ -79,9 +78,9 @@ type Place struct {
 	prev, next *Place
 }
 
-// placeConn puts p among the places or, if there is no room, the surplus, and returns the
-// place that was evicted for it, if any; or, with p put nowhere, how long to wait
-// before the next try. blocked is how long p has waited already.
+// placeConn puts p among the places or, if they are full, the surplus. It returns the place that
+// was evicted for p, if any. If p got no place, it returns how long to wait before the next try.
+// blocked is how long p has waited already.
 func (l *Limiter) placeConn(p *Place, blocked time.Duration) (victim *Place, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,7 +233,7 @@ func (l *Limiter) Stats() (open int, evicted uint64) {
 	return len(l.places), l.evicted
 }
 
-// Surplus reports that there is no room for the connection: no other one has waited for
+// Surplus reports whether the connection is beyond the limit, because no other one had waited for
 // long.
 func (p *Place) Surplus() bool {
 	p.l.mu.Lock()

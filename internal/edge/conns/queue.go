@@ -20,8 +20,8 @@ func (q *queue) push(p *Place) {
 	q.last = p
 }
 
-// timeUntil returns how long it takes until the first place has waited for age: nothing or
-// less if it has, and never if there is none.
+// timeUntil returns the time until the first place has waited for age: 0 or less if it has, and
+// never for an empty queue.
 func (q *queue) timeUntil(age, now time.Duration) time.Duration {
 	if q.first == nil {
 		return never
