@@ -138,7 +138,7 @@ func New(cfg Config) *Breaker {
 
 var errNeutral = errors.New("neutral")
 
-// failure carries the cause of a Failure, which may be nil, through gobreaker.
+// failure passes the cause of a Failure, which may be nil, through gobreaker.
 type failure struct{ cause error }
 
 // It only has the library below count a failed call; nobody sees it.
@@ -243,8 +243,8 @@ func (b *Breaker) OpenFor() time.Duration {
 // Check implements health.Checker. It changes no more than Snapshot does.
 func (b *Breaker) Check() health.Status { return b.Snapshot() }
 
-// logTo says where a change of state is logged, for the call of gobreaker that
-// follows: there is no other way to a change.
+// logTo sets the logger of a change of state for the next call of gobreaker, which has no parameter
+// for it.
 func (b *Breaker) logTo(ctx context.Context) {
 	b.log = zerolog.Ctx(ctx)
 	if b.log.GetLevel() == zerolog.Disabled {

@@ -25,8 +25,8 @@ func Setting(variable string, p *Config, d Config, meaning string) config.Settin
 	})
 }
 
-// UnmarshalText reads "failures,recovery,half-open calls", for example "3,60s,3". Its
-// error says what the text must be and does not repeat it; c is as before then.
+// UnmarshalText reads "failures,recovery,half-open calls", for example "3,60s,3". Its error states
+// the form and does not repeat the text. With an error c is unchanged.
 func (c *Config) UnmarshalText(text []byte) error {
 	parts := strings.Split(string(text), ",")
 	if len(parts) != 3 {
@@ -45,14 +45,14 @@ func (c *Config) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// errForm says what the text of a breaker must be.
+// errForm states the form of a breaker's text.
 var errForm = fmt.Errorf("must be failures, recovery time and half-open calls such as 5,30s,3, with counts from 1 to %d", mostCalls)
 
 // inRange reports whether a number of calls is from 1 to mostCalls.
 func inRange(calls int) bool { return calls >= 1 && calls <= mostCalls }
 
-// Of makes the breaker of a service from its setting. turnOf is Config.TurnOf. One service has one
-// breaker: they are never shared.
+// Of makes the breaker of a service from its setting. turnOf is Config.TurnOf. Services never share
+// a breaker.
 func Of(service string, b Config, turnOf func(context.Context) any, log zerolog.Logger) *Breaker {
 	b.Service, b.TurnOf, b.Log = service, turnOf, log
 	return New(b)
