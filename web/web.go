@@ -12,13 +12,13 @@ import (
 //go:embed index.html *.js *.license.txt style.css icon.svg openapi.yaml
 var files embed.FS
 
-// Files returns all files, in one folder: index.html, which is meant for /, what it loads from
-// the same folder, and openapi.yaml. The page needs nothing from anywhere else and no inline
-// script or style, so that a Content-Security-Policy of "default-src 'none'" with 'self' for
-// script, style, img and connect fits it, and blob: for the frame of an e-mail.
+// Files returns all files, in one folder: index.html for the path /, the files that it loads from
+// the same folder, and openapi.yaml. The page loads nothing from other places and contains neither
+// inline scripts nor inline styles. So a Content-Security-Policy of "default-src 'none'" fits it,
+// with 'self' for script, style, img and connect, and blob: for the frame of an e-mail.
 //
-// Scripts come without their comments, which are a quarter of what a browser would have to load.
-// What they say stands in the same lines as in the source.
+// Scripts come without their comments: these are a quarter of the bytes. Code stays in the same
+// lines as in the source.
 func Files() fs.FS { return page{files} }
 
 // page reads scripts of ours without their comments.
@@ -37,7 +37,7 @@ func (p page) ReadFile(name string) ([]byte, error) {
 	return withoutComments(text), nil
 }
 
-// withoutComments empties the lines of a script that have nothing but a comment.
+// withoutComments empties the lines of a script that only have a comment.
 func withoutComments(script []byte) []byte {
 	out := make([]byte, 0, len(script))
 	within := false // a comment of several lines
