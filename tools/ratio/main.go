@@ -2,9 +2,9 @@
 // tests of its own it has for one of code, the least first. Tests in other packages that run
 // the code do not count: a package is to be changed by what lies in its folder.
 //
-// A line counts if something other than a comment stands on it. A package that imports
-// testing, or is named after its parent (x/xtest), is there for tests: its lines count as tests
-// in the sum, and it is not judged. With -all it prints what is not judged, too.
+// A line counts if something other than a comment stands on it. A package that imports testing, or
+// is named after its parent (x/xtest), is there for tests: its lines count as tests in the sum, and
+// it is not judged. With -all it also prints the packages that it does not judge.
 //
 //	go run ./tools/ratio
 package main
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	least      = 300 // lines of code, beyond which a package is judged
+	least      = 300 // lines of code; a larger package is judged
 	leastRatio = 0.8 // lines of tests for one of code
 )
 
@@ -50,7 +50,7 @@ func (p *pkg) isJudged() bool { return p.code > least && !p.support }
 // lineRatio is the lines of tests for one of code.
 func (p *pkg) lineRatio() float64 { return float64(p.test) / float64(max(1, p.code)) }
 
-// printReport prints the packages of a module, and how many are below what is asked.
+// printReport prints the packages of a module, and how many are below the ratio.
 func printReport(module fs.FS, out io.Writer, all bool) error {
 	packages, err := countLines(module)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // checksumFile is the list of checksums, as sha256sum -c reads it.
 const checksumFile = "checksums.txt"
 
-// clearFolder makes a folder, or empties it of a former release. One that holds something else is
-// somebody's, and stays as it is.
+// clearFolder makes a folder, or empties it of a former release. A folder with other files belongs
+// to somebody, and stays as it is.
 func clearFolder(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { // #nosec G301 -- it is published
 		return err

@@ -1,8 +1,8 @@
-// Command release makes what a version consists of, and publishes nothing: for each platform an
-// archive with the static binary, the licence and the completions, and a list of what the binary
-// is made of (SBOM, CycloneDX); for Linux a Debian package; a formula for Homebrew; and the
-// checksums of all. Nothing holds the time of the build: with the same tools the same commit gives
-// the same bytes.
+// Command release makes the files of a version, and publishes nothing. For each platform these are
+// an archive with the static binary, the licence and the completions, and a list of the binary's
+// parts (SBOM, CycloneDX). For Linux it adds a Debian package, for Homebrew a formula, and for all
+// files their checksums. The files do not contain the time of the build: with the same tools the
+// same commit gives the same bytes.
 //
 //	go run ./tools/release -version 0.9.0 -out dist
 //
@@ -62,7 +62,7 @@ func runRelease(ctx context.Context, args []string) error {
 	return r.makeRelease(ctx, targets)
 }
 
-// identifyCommit finds out what is released: its version, and the time of its commit.
+// identifyCommit finds the version to release and the time of its commit.
 func (r *release) identifyCommit(ctx context.Context, version string) error {
 	said, err := commandOutput(ctx, nil, "git", "log", "-1", "--format=%ct %h")
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *release) makePlatform(ctx context.Context, p platform) (sum string, err
 	return fileChecksum(archive)
 }
 
-// archiveContents is what a platform's archive holds, by the path in it.
+// archiveContents returns the files of a platform's archive, by the path in it.
 func (r *release) archiveContents(p platform) []entry {
 	files := []entry{{p.programName(), r.binaryPath(p), 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}, {"CHANGELOG.md", "CHANGELOG.md", 0o644}}
 	for _, name := range completionFiles() {
@@ -198,8 +198,8 @@ func (r *release) packDebian(ctx context.Context, p platform) error {
 	return err
 }
 
-// commandOutput runs a command, with variables besides those of this process, and returns what it
-// printed. Its error holds what the command said.
+// commandOutput runs a command, with variables besides those of this process, and returns its
+// output. Its error contains the command's error output.
 func commandOutput(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(cmd.Environ(), env...)

@@ -51,10 +51,12 @@ func parsePlatforms(list string) (all []platform, err error) {
 	return all, nil
 }
 
-// semver is a version of semver.org 2.0, without build metadata, which Debian's versions have no place for.
+// semver matches a version of semver.org 2.0 without build metadata, which Debian's versions cannot
+// express.
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
-// parseVersion reads a version, with or without a v. An empty one is a snapshot, which is older than any release.
+// parseVersion reads a version, with or without a v. An empty text gives a snapshot, older than any
+// release.
 func parseVersion(text, commit string, date time.Time) (string, error) {
 	if text == "" {
 		return "0.0.0-" + date.Format("20060102150405") + ".g" + commit, nil

@@ -1,8 +1,7 @@
-// Command skipped reads what `go test -json` prints and writes what `go test` would: the
-// packages' lines, and the output of the tests that failed. At the end it lists the
-// tests that were skipped, each with its reason, and what those that passed have measured,
-// which they log behind "figures: ". Its exit code says nothing about the tests: go test's own
-// does (set -o pipefail).
+// Command skipped reads what `go test -json` prints and writes what `go test` would: the packages'
+// lines, and the output of the tests that failed. At the end it lists the skipped tests, each with
+// its reason, and the figures of passed tests, logged behind "figures: ". Its exit code says
+// nothing about the tests: go test's own does (set -o pipefail).
 //
 //	go test -json ./... | go run ./tools/skipped
 package main
@@ -18,7 +17,7 @@ import (
 	"strings"
 )
 
-// event is a line of `go test -json`, by what is read of it (go doc cmd/test2json).
+// event is a line of `go test -json`, with the fields that are read (go doc cmd/test2json).
 type event struct {
 	Action, Package, Test, Output string
 }
@@ -80,7 +79,7 @@ func printList(to io.Writer, title string, lines []string) {
 	}
 }
 
-// loggedAfter returns the first line that a test logged behind a mark; empty: there is none.
+// loggedAfter returns the first line that a test logged behind a mark, or an empty text.
 func loggedAfter(output []string, mark string) string {
 	// The testing package writes in front of it where it was logged.
 	place := regexp.MustCompile(`^\s*\S+_test\.go:\d+: `)
