@@ -13,11 +13,11 @@ import (
 // HTTPStatusError is a reply that refuses a request with an HTTP status.
 type HTTPStatusError struct {
 	Code int
-	// RetryAfter is what the server asked for; 0 means that it did not.
+	// RetryAfter is the wait that the server asked for; 0 without one.
 	RetryAfter time.Duration
 }
 
-// It has the status and nothing of the body, which is not ours to log.
+// It has the status but not the body, which may hold texts that must not be logged.
 func (e *HTTPStatusError) Error() string {
 	return "the MCP server answered with HTTP status " + strconv.Itoa(e.Code)
 }
@@ -66,13 +66,13 @@ var (
 	errNoAnswer = errors.New("the reply has neither a result nor an error")
 	// errOddList: the answer is not a list of tools.
 	errOddList = errors.New("unreadable list of tools")
-	// errManyTools: the list of tools does not end, and there are none in it.
+	// errManyTools: the list of tools does not end and has only empty pages.
 	errManyTools = errors.New("the list of tools is too long")
 	// ErrClosed: the session was closed by us.
 	ErrClosed = errors.New("the MCP session is closed")
 	// errLost: the transport's connection is gone.
 	errLost = errors.New("the connection is lost")
-	// ErrStuck: a child takes no input.
+	// ErrStuck: a child no longer reads its input.
 	ErrStuck = errors.New("the child has stopped reading its input")
 	// errEnded: a child has closed its output.
 	errEnded = errors.New("the server has ended its output")

@@ -24,11 +24,11 @@ type Exchange struct {
 	// as soon as it is there. It is set before the call, is called from any
 	// goroutine, and must neither block nor keep message.
 	OnMessage func(message []byte)
-	// Header is set before the call, too: what goes with a request over HTTP, besides what
-	// goes with each. An empty value removes a header.
+	// Header is set before the call, too. It holds headers of this request over HTTP, besides those
+	// of each request. An empty value removes a header.
 	Header map[string]string
 
-	// What the server answered last.
+	// The last answer of the server.
 
 	// Result is the result as it was sent; nil without one.
 	Result json.RawMessage
@@ -36,7 +36,7 @@ type Exchange struct {
 	RPC *mcp.JSONRPCErrorDetails
 	// NeedsInput says that the server asked for the input of a person (SEP-2322).
 	NeedsInput bool
-	// List is what was listed so far; nil unless tools are listed.
+	// List is the list of tools so far; nil unless tools are listed.
 	List *List
 
 	// limit is the most bytes that one reply may have.
@@ -84,8 +84,8 @@ func WithExchange(ctx context.Context, x *Exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// exchangeOf returns the exchange of ctx. Without one, as in a handshake, it returns
-// a new one, which is not read.
+// exchangeOf returns the exchange of ctx. Without one, as in a handshake, it returns a new one that
+// nobody reads.
 func exchangeOf(ctx context.Context) *Exchange {
 	x, _ := withExchange(ctx)
 	return x

@@ -12,8 +12,7 @@ import (
 // them. Its methods are safe for concurrent use.
 type Group struct {
 	log zerolog.Logger // gets the panics
-	// forced is closed when children get no more time to end by themselves; nil
-	// means that it never is.
+	// forced is closed when children get no more time to end by themselves; nil turns this off.
 	forced chan struct{}
 	force  sync.Once
 

@@ -13,10 +13,9 @@ import (
 	"sluice/internal/base/stack"
 )
 
-// interceptor sits between mcp-go's client and its transport. It keeps what the client
-// would lose (exact bytes, whether anything was sent), checks what it does not
-// check (ids, sizes), and returns at once when a context ends, which not every
-// transport does.
+// interceptor sits between mcp-go's client and its transport. It keeps facts that the client would
+// lose (exact bytes, whether a request was sent). It also checks ids and sizes, and returns as soon
+// as a context ends, unlike some transports.
 type interceptor struct {
 	transport.Interface
 	group *Group
@@ -46,8 +45,8 @@ func (t httpInterceptor) SetProtocolVersion(v string) {
 	t.conn.SetProtocolVersion(v)
 }
 
-// SetRequestHandler passes the client's handler on to transports over which a
-// server can ask something of us.
+// SetRequestHandler passes the client's handler on to transports over which a server can send
+// requests.
 func (t *interceptor) SetRequestHandler(h transport.RequestHandler) {
 	if b, ok := t.Interface.(transport.BidirectionalInterface); ok {
 		b.SetRequestHandler(h)
@@ -75,7 +74,7 @@ func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequ
 	return t.recordAnswer(x, req.Method, resp)
 }
 
-// sendOnce sends req and returns the answer, which is never nil without an error.
+// sendOnce sends req and returns the answer. Without an error the answer is not nil.
 func (t *interceptor) sendOnce(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	return awaitResult(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
 		if t.local && !exchangeOf(ctx).claim() {
@@ -114,7 +113,7 @@ func awaitResult[T any](ctx context.Context, t *interceptor, f func(context.Cont
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan returned[T], 1)
-	// Goroutine (await, one for each use of a session): runs mcp-go's call, so that its caller can
+	// Goroutine (awaitResult, one for each use of a session): runs mcp-go's call, so that its caller can
 	// leave when its own context ends.
 	// Ends: mcp-go returns; its context is cancelled when the caller leaves.
 	// Waits: the group.
@@ -142,8 +141,8 @@ func awaitResult[T any](ctx context.Context, t *interceptor, f func(context.Cont
 	}
 }
 
-// returned is what a function returned; it passes through a channel with room for one, so
-// that a function whose caller has left can end.
+// returned holds the results of a function. It passes through a channel with room for one, so that
+// the function can end after its caller has left.
 type returned[T any] struct {
 	value T
 	err   error

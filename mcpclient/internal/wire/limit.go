@@ -45,7 +45,7 @@ func (l *limiter) isOverLimit(p []byte) bool {
 	}
 }
 
-// countBytes adds p, which holds no LF, to the event and the line at hand.
+// countBytes adds p, a text without LF, to the event and the line at hand.
 func (l *limiter) countBytes(p []byte) {
 	l.size += len(p)
 	l.line += len(p) - bytes.Count(p, []byte("\r"))

@@ -10,11 +10,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Lenient reads what a server wrote: what is odd in it must not cost us the rest.
+// Lenient reads text of a server: an odd part must not cost us the other parts.
 var Lenient = jsonopts.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
-// Bounds of a server's list of tools. What is beyond them is left out; the rest is
-// offered.
+// Bounds of a server's list of tools. Tools beyond them are left out; the others are offered.
 const (
 	// MaxListReply bounds one page, and one message of a stream that is not read as a
 	// whole.
@@ -42,8 +41,8 @@ type List struct {
 	pages, bytes int
 }
 
-// addPage takes over a page of so many bytes and returns the cursor of the next page to
-// ask for, "" for none. A list that has no tools, only pages, is an error.
+// addPage takes over a page of so many bytes and returns the cursor of the next page to ask for, ""
+// for none. A list with only empty pages is an error.
 func (l *List) addPage(page []json.RawMessage, size int, cursor string) (string, error) {
 	kept := min(len(page), MaxTools-len(l.Tools))
 	l.Tools = append(l.Tools, page[:kept]...)
@@ -102,7 +101,7 @@ func (l *List) restoreCursor(params any) any {
 	return members
 }
 
-// Missing says what was left out, or returns "".
+// Missing describes the tools that were left out, or returns "".
 func (l *List) Missing() string {
 	if l.repeated {
 		return fmt.Sprintf("the list of tools names a cursor again: only the first %d are read", len(l.Tools))

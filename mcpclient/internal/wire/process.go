@@ -31,8 +31,8 @@ const (
 	maxLastWords = 300
 )
 
-// process is the child that runs a stdio server, and with it all processes of its
-// group: what is started through uvx or npx is a grandchild.
+// process is the child that runs a stdio server, with all processes of its group: a program that
+// uvx or npx starts is a grandchild.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File // our ends
@@ -72,8 +72,8 @@ type Command struct {
 	Args []string
 	Env  []string // all of it, as "NAME=value"
 	Dir  string   // empty means ours
-	// Server is what the log calls the child. Log gets the child's stderr, line by
-	// line, at level debug, without what Hide hides.
+	// Server is the child's name in the log. Log gets the child's stderr, line by line, at level
+	// debug, without what Hide hides.
 	Server string
 	Log    zerolog.Logger
 	Hide   *redact.Scrubber
@@ -96,7 +96,7 @@ func (c Command) startChild(g *Group) (*process, error) {
 		return nil, err
 	}
 	started := make(chan error, 1)
-	// Goroutine (live, one for each child): starts the child, keeps its thread (the parent-death
+	// Goroutine (runChild, one for each child): starts the child, keeps its thread (the parent-death
 	// signal of Linux belongs to it), waits, and kills the process group.
 	// Ends: the child is reaped.
 	// Waits: the group.
@@ -150,11 +150,11 @@ func (p *process) runChild(started chan<- error, theirs []*os.File) {
 	}
 	closeAll(theirs)
 	started <- nil
-	_ = p.cmd.Wait() // how it ended makes no difference
+	_ = p.cmd.Wait() // its exit status makes no difference
 	killGroup(p.cmd.Process)
 	close(p.exited)
-	// What the child wrote last is still in the pipes and is read to its end. Only a
-	// process that left the group could hold them open.
+	// The last output of the child is still in the pipes and is read to its end. Only a process
+	// that left the group could hold them open.
 	for _, f := range []*os.File{p.stdout, p.stderr} {
 		if f.SetReadDeadline(time.Now().Add(outputGrace)) != nil {
 			f.Close() // no deadlines for pipes on this system

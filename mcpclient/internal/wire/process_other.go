@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// childAttr returns nothing special: there are no process groups to signal here.
+// childAttr returns nil: this system has no process groups to signal.
 func childAttr() *syscall.SysProcAttr { return nil }
 
-// terminateGroup ends a child. Windows has no polite way.
+// terminateGroup ends a child. Windows cannot ask a process to end.
 func terminateGroup(p *os.Process) { _ = p.Kill() }
 
-// killGroup ends a child; what it started must end when its pipes do.
+// killGroup ends a child. Processes that the child started must end when their pipes do.
 func killGroup(p *os.Process) { _ = p.Kill() }

@@ -4,8 +4,8 @@ package wire
 
 import "syscall"
 
-// childAttr puts a child into a process group of its own. There is no signal for
-// the death of a parent here: a child must end when its input does.
+// childAttr puts a child into a process group of its own. This system sends no signal at the death
+// of a parent: a child must end when its input does.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -34,7 +34,7 @@ func (l *lines) readLoop() {
 	}
 }
 
-// readLine reads a line. Of one above MaxListReply it returns the beginning; one
+// readLine reads a line. If the line is longer than MaxListReply, it returns the beginning. A line
 // above maxListBytes is an error.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	for size := 0; ; {
@@ -80,8 +80,8 @@ func (l *lines) deliverAnswer(a answer) {
 	}
 }
 
-// receiveLine handles one line. What is not a JSON-RPC message is skipped: a stray
-// print of the server must not end its session.
+// receiveLine handles one line. It skips other text: a stray print of the server must not end its
+// session.
 func (l *lines) receiveLine(line []byte) {
 	for m := range splitMessages(line) {
 		switch m.classify() {
@@ -125,9 +125,9 @@ func (l *lines) answerServer(line []byte) {
 	default:
 		return
 	}
-	// Goroutine (answer, one for each request of a server, at most four): answers a ping and the
+	// Goroutine (answerServer, one for each request of a server, at most four): answers a ping and the
 	// like.
-	// Ends: the answer is handed to write.
+	// Ends: the answer is handed to writeLoop.
 	// Waits: the group.
 	l.group.Run(func() {
 		defer func() { <-l.serverAsk }()

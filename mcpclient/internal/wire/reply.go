@@ -23,8 +23,8 @@ const TailWait = 50 * time.Millisecond
 // calls it. Meanwhile x.OnMessage gets the messages that come before the answer.
 // mcp-go can read the response in the body, whatever form the server gave it.
 //
-// A stream in which the server asks us something before it answers cannot be read
-// to its end first: then the body is what was read and the stream behind it.
+// If the server asks us something before it answers, the stream cannot be read to its end first.
+// The body is then the part that was read, and the stream behind it.
 func wholeReply(resp *http.Response, x *Exchange, stop context.CancelFunc) (io.ReadCloser, error) {
 	r := newReply(resp, x, stop)
 	state, err := r.readReply()
@@ -57,7 +57,7 @@ func newReply(resp *http.Response, x *Exchange, stop context.CancelFunc) *reply 
 	}
 }
 
-// messageHead returns the beginning of the message in which the reply broke off.
+// messageHead returns the beginning of the message in which the reply ended.
 func (r *reply) messageHead() []byte {
 	if !r.events {
 		return r.buf

@@ -50,10 +50,9 @@ func (c Client) HTTP() *http.Client {
 	}
 }
 
-// roundTripper carries one server's requests and makes the replies fit for
-// mcp-go, which reads without a limit, closes a connection when the answer
-// comes before the stream's end, and takes an error status with a JSON body for
-// an answer.
+// roundTripper sends one server's requests and makes the replies fit for mcp-go. mcp-go itself
+// reads without a limit. It closes a connection if the answer comes before the stream's end, and
+// accepts an error status with a JSON body as an answer.
 type roundTripper struct {
 	next      http.RoundTripper
 	headers   map[string]string
@@ -209,9 +208,8 @@ func (rt *roundTripper) readRefusal(req *http.Request, resp *http.Response, x *E
 	return &HTTPStatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 }
 
-// plainRefusal says whether a status only repeats, for HTTP, what a JSON-RPC
-// error in the body says, as the protocol has it since 2026-07-28 (404 for an
-// unknown method, 400 for an unsupported version).
+// plainRefusal reports whether a status only repeats, for HTTP, the JSON-RPC error in the body. The
+// protocol does so since 2026-07-28 (404 for an unknown method, 400 for an unsupported version).
 func plainRefusal(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -258,7 +256,8 @@ func traceOf(x *Exchange) *httptrace.ClientTrace {
 	}
 }
 
-// dialFailed reports whether err shows that there was no connection: nothing was sent.
+// dialFailed reports whether err shows that the connection was never made, so that nothing was
+// sent.
 func dialFailed(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"

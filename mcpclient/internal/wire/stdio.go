@@ -29,8 +29,8 @@ type lines struct {
 	// explain adds the last words of the other side to the error of its end. It may be nil.
 	explain func(error) error
 
-	// frames hands messages over to write; it has no room, so that hand knows whether
-	// write has taken one.
+	// frames passes messages to writeLoop. It has no buffer, so that handOver knows whether
+	// writeLoop has got one.
 	frames    chan *frame
 	dead      chan struct{} // closed when the connection is dead
 	serverAsk chan struct{} // a place for each server request that is being answered
@@ -84,14 +84,14 @@ func newLines(in io.ReadCloser, out io.WriteCloser, c *Group, stuck time.Duratio
 // Start begins to read and to write. The connection lives until Close, not until
 // ctx ends.
 func (l *lines) Start(context.Context) error {
-	// Goroutine (read, one for each pipe): reads messages and hands them to those who wait
+	// Goroutine (readLoop, one for each pipe): reads messages and hands them to those who wait
 	// (`mcpclient/internal/wire/receive.go`).
 	// Ends: the other side ends.
 	// Waits: the group.
 	if !l.group.Run(l.readLoop) {
 		return ErrClosed
 	}
-	// Goroutine (write, one for each pipe): writes messages: **the only one that can hang in a
+	// Goroutine (writeLoop, one for each pipe): writes messages: **the only one that can hang in a
 	// full pipe**.
 	// Ends: the connection is dead; a timer ends a write that lasts too long and closes the
 	// pipe.
@@ -114,15 +114,15 @@ func (l *lines) Close() error {
 // GetSessionId returns "": a pipe is a session of its own.
 func (l *lines) GetSessionId() string { return "" }
 
-// SetNotificationHandler sets what is called, from the reading goroutine, with
-// each notification. h must not block.
+// SetNotificationHandler sets the function that the reading goroutine calls with each notification.
+// h must not block.
 func (l *lines) SetNotificationHandler(h func(mcp.JSONRPCNotification)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notify = h
 }
 
-// SetRequestHandler sets what answers the server's own requests.
+// SetRequestHandler sets the handler of the server's own requests.
 func (l *lines) SetRequestHandler(h transport.RequestHandler) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +200,7 @@ func (l *lines) handOver(ctx context.Context, data []byte) (*frame, error) {
 // child has stopped reading, and every call behind it would wait too.
 func (l *lines) writeLoop() {
 	// Timer (stuck, one for each pipe): ends a write that lasts too long, and closes the pipe.
-	// Ends: write ends.
+	// Ends: writeLoop ends.
 	// Waits: nobody: it only fails the connection.
 	watchdog := time.AfterFunc(l.stuck, func() { l.failConnection(ErrStuck) })
 	watchdog.Stop()
@@ -241,7 +241,7 @@ func (l *lines) failReason() error {
 	return l.err
 }
 
-// recordIn notes in ctx's exchange what the answer lacks, and returns it.
+// recordIn records a cut answer in ctx's exchange, and returns the response.
 func (a answer) recordIn(ctx context.Context) *transport.JSONRPCResponse {
 	if x := exchangeOf(ctx); a.cut && x.List != nil {
 		x.List.more = true
@@ -249,7 +249,8 @@ func (a answer) recordIn(ctx context.Context) *transport.JSONRPCResponse {
 	return a.resp
 }
 
-// expectAnswer has the answer with this id sent to answer, which has room for one, until forget.
+// expectAnswer sends the answer with this id to the channel answer, which has room for one, until
+// forgetAnswer.
 func (l *lines) expectAnswer(id string, answer chan answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

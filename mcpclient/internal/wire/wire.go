@@ -1,13 +1,12 @@
-// Package wire speaks to one MCP server: over HTTP, over the pipes of a child
-// process, or by calls to a server in this process. It makes mcp-go's transports,
-// with a layer above and below them that knows whether a request was sent, bounds
-// what is read, and never waits longer than a context allows.
+// Package wire speaks to one MCP server: over HTTP, over the pipes of a child process, or by calls
+// to a server in this process. It makes mcp-go's transports. Layers above and below them detect
+// whether a request was sent, limit the bytes that are read, and never wait longer than a context
+// allows.
 //
-// A caller makes a transport with [HTTP], [SSE], [Child] or [InProcess], gives it to
-// mcp-go's client, and calls that client with a context that carries an [Exchange]:
-// of a tool call ([NewCall]) or of a list of tools ([NewList]). When the client
-// returns, the exchange holds what the server answered, as it was sent, and its error
-// says whether the server may have seen the request:
+// A caller makes a transport with [HTTP], [SSE], [Child] or [InProcess], gives it to mcp-go's
+// client, and calls that client with a context that carries an [Exchange]: of a tool call
+// ([NewCall]) or of a list of tools ([NewList]). When the client returns, the exchange holds the
+// server's answer, as it was sent. The error shows whether the server may have seen the request:
 //
 //   - [NotSent], [ErrExpired]: it was not carried out, and may be sent again.
 //   - [HTTPStatusError]: the server, or a proxy, refused it.
@@ -16,8 +15,8 @@
 //   - [ErrClosed] alone: the session was shut while the answer was waited for.
 //   - the error of the context: [Exchange.Withdraw] says which of the above holds.
 //
-// What sessions are made for, when they are replaced, and what an answer means to a
-// turn is the caller's.
+// The caller decides the use of sessions, their replacement, and the meaning of an answer for a
+// turn.
 package wire
 
 import (
@@ -29,13 +28,12 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// Session is what a transport must know of the session that it serves. All fields
-// are needed. The session ends the transport with Close, after it has closed Closed.
+// Session is the part of a session that its transport needs. All fields are needed. The session
+// ends the transport with Close, after it has closed Closed.
 type Session struct {
 	// Group owns the goroutines of the transport.
 	Group *Group
-	// Closed is closed when the session is shut: what is still under way then
-	// returns ErrClosed.
+	// Closed is closed when the session is closed. Calls under way then return ErrClosed.
 	Closed <-chan struct{}
 	// Lost is called when the transport finds its connection dead, from a goroutine of
 	// its own, and perhaps more than once. It must not block.
@@ -54,9 +52,9 @@ func HTTP(s Session, url string, c *http.Client) (transport.Interface, error) {
 	return s.withInterceptor(&interceptor{Interface: conn}), nil
 }
 
-// SSE returns the transport of a server of protocol 2024-11-05, whose answers come
-// over a GET stream. endpoint bounds the wait for the stream's first event, which
-// says where to post.
+// SSE returns the transport of a server of protocol 2024-11-05, which sends answers over a GET
+// stream. endpoint limits the wait for the stream's first event, which names the address to post
+// to.
 func SSE(s Session, url string, c *http.Client, endpoint time.Duration) (transport.Interface, error) {
 	// The response timeout is out of the way: the context's is the one that counts.
 	conn, err := transport.NewSSE(url, transport.WithHTTPClient(c), transport.WithSSELogger(silentLogger()),
@@ -95,8 +93,8 @@ func Child(s Session, c Command, stuck time.Duration) (transport.Interface, erro
 	return s.withInterceptor(&interceptor{Interface: l}), nil
 }
 
-// withInterceptor completes t with what the session knows. mcp-go must see of an HTTP
-// transport that it is one.
+// withInterceptor completes t with the session's data. mcp-go must see that an HTTP transport is
+// one.
 func (s Session) withInterceptor(t *interceptor) transport.Interface {
 	t.group, t.closed = s.Group, s.Closed
 	conn, ok := t.Interface.(transport.HTTPConnection)
@@ -106,6 +104,6 @@ func (s Session) withInterceptor(t *interceptor) transport.Interface {
 	return httpInterceptor{t, conn}
 }
 
-// silentLogger is mcp-go's logger: its lines repeat URLs, and what they say the caller
-// logs itself.
+// silentLogger returns a logger for mcp-go that discards its lines: they repeat URLs, and the
+// caller logs the same events itself.
 func silentLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
