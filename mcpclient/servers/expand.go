@@ -54,8 +54,8 @@ func expandVariables(s string, variable func(name string) string) (value, fault 
 	}
 }
 
-// lookupVariable returns the value of an environment variable that a file names. One
-// that is set to nothing is as good as any.
+// lookupVariable returns the value of an environment variable that a file names. A variable with an
+// empty value is as good as any.
 func (f *reader) lookupVariable(name string) (value string, ok bool) {
 	if neverPassedOn(name) {
 		return "", true // that is a fault of its own

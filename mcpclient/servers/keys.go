@@ -21,8 +21,8 @@ const (
 	remoteSide side = "url"
 )
 
-// key is one key that a server can have. Its value is put into the Server of the same tag;
-// check reports what no schema has refused.
+// key is one key that a server can have. Its value is put into the Server of the same tag. check
+// reports the faults that no schema finds.
 type key struct {
 	name  string
 	side  side
@@ -101,7 +101,7 @@ func checkCommand(value string) error {
 	return config.Text("", new(string), "", "").Parse(value)
 }
 
-// checkProtocolVersion accepts a version of MCP, which is a date, or auto.
+// checkProtocolVersion accepts a version of MCP: a date, or auto.
 func checkProtocolVersion(value string) error {
 	if _, err := time.Parse(time.DateOnly, value); err != nil && value != "auto" {
 		return errors.New("must be a date such as 2025-11-25, or auto")
@@ -109,8 +109,8 @@ func checkProtocolVersion(value string) error {
 	return nil
 }
 
-// checkURL checks a URL, with variables filled in. What they held is kept, to be hidden in the
-// log.
+// checkURL checks a URL, with variables filled in. It stores the values of the variables, to be
+// hidden in the log.
 func (f *reader) checkURL(n *file.Node, s *Server) {
 	if value, ok := f.expandNode(n, &s.Expanded); ok {
 		if err := check.BaseURL(value); err != nil {
@@ -119,8 +119,8 @@ func (f *reader) checkURL(n *file.Node, s *Server) {
 	}
 }
 
-// checkArgs checks a list of strings with variables filled in. None may hold a NUL, which
-// would cut an argument of a process.
+// checkArgs checks a list of strings with variables filled in. It refuses a NUL, which would cut an
+// argument of a process.
 func (f *reader) checkArgs(n *file.Node, s *Server) {
 	for _, m := range elementsOf(n) {
 		if value, ok := f.expandNode(m, &s.Expanded); ok && !check.Plain(value) {

@@ -7,8 +7,8 @@ import (
 	"sluice/internal/base/config/file"
 )
 
-// checkPairs checks an object of strings and fills in their variables. wrong says what is wrong
-// with one; empty: nothing.
+// checkPairs checks an object of strings and fills in their variables. wrong returns the fault of a
+// pair, or an empty text.
 func (f *reader) checkPairs(n *file.Node, wrong func(name, value string) string) {
 	for m := range membersOf(n, "must be an object of strings") {
 		value, ok := f.expandNode(m, nil)

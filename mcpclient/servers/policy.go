@@ -7,8 +7,7 @@ import (
 	"sluice/internal/base/config/file"
 )
 
-// membersOf yields the members of an object; otherwise says what the value must be if it is
-// none.
+// membersOf yields the members of an object. otherwise is the fault of any other value.
 func membersOf(n *file.Node, otherwise string) iter.Seq[*file.Node] {
 	if n.Kind() != '{' {
 		n.Fault(otherwise)
@@ -36,7 +35,7 @@ func checkFallbacks(n *file.Node, server string) {
 	}
 }
 
-// checkFallback checks one fallback of a tool, which stands behind others.
+// checkFallback checks one fallback of a tool; before holds the previous ones.
 func checkFallback(n *file.Node, before []string, server, tool string) {
 	to, ok := stringOf(n)
 	switch {
@@ -64,8 +63,8 @@ func checkConfirm(n *file.Node) {
 	}
 }
 
-// checkAgreement refuses a tool that is said to be two things that exclude one another. The
-// policy would treat it as destructive, which may not be what is meant.
+// checkAgreement refuses a tool that is said to be two things that exclude one another. The policy
+// would treat it as destructive, perhaps against the intention.
 func checkAgreement(n *file.Node) {
 	readOnly := n.Get("readOnly").Texts()
 	for m := range n.Get("destructive").Members() {

@@ -16,8 +16,8 @@ import (
 	"sluice/mcpclient"
 )
 
-// maxFile is the size of an mcpServers file, in bytes, above which it is
-// surely the wrong file.
+// maxFile is the largest size of an mcpServers file, in bytes. A larger file is surely the wrong
+// one.
 const maxFile = 1 << 20
 
 // reader reads one mcpServers file, the form that MCP clients share:
@@ -27,8 +27,8 @@ const maxFile = 1 << 20
 // A file may belong to several programs, so other members next to mcpServers are theirs and
 // are passed over. Within a server nothing is.
 //
-// It reads the section mcpServers of the configuration file, too, which a schema has
-// judged by then and in which variables are put in.
+// It also reads the section mcpServers of the configuration file, which a schema has checked and
+// whose variables are filled in.
 type reader struct {
 	folder string // of the file
 	// lookup knows the environment; nil: the object is a section.
@@ -52,8 +52,8 @@ func (f *reader) addFault(message string) {
 	f.faults = append(f.faults, config.Fault{Name: "MCP_CONFIG", Message: message})
 }
 
-// readContent returns the servers in the order of the file. What it returns is whole
-// only if there are no faults.
+// readContent returns the servers in the order of the file. The list is complete only if there are
+// no faults.
 func (f *reader) readContent(content []byte) (list []Server) {
 	root := f.parseTree(content)
 	if root == nil {
@@ -73,8 +73,8 @@ func (f *reader) readContent(content []byte) (list []Server) {
 	return list
 }
 
-// parseTree checks the grammar of the whole text, unique names and UTF-8 included, and returns
-// its tree; nil: there is none, which a fault says.
+// parseTree checks the grammar of the whole text, unique names and UTF-8 included, and returns its
+// tree. It returns nil and a fault if that fails.
 func (f *reader) parseTree(content []byte) *file.Node {
 	if len(content) > maxFile {
 		f.addFault("the file has more than 1 MiB")
@@ -142,8 +142,8 @@ func (f *reader) otherSources() string {
 	return "MCP_SERVER_URL is"
 }
 
-// readServer reads one server. Which keys it may have depends on its transport,
-// which may be found out from the keys alone.
+// readServer reads one server. Its transport decides which keys it may have. The transport may
+// follow from the keys alone.
 func (f *reader) readServer(n *file.Node) Server {
 	s := Server{Name: n.Name()}
 	keys := f.serverKeys(&s)

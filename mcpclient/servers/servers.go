@@ -1,5 +1,6 @@
-// Package servers reads what an operator says of MCP servers: MCP_SERVER_URL, the mcpServers file of MCP_CONFIG, and
-// the section mcpServers of the configuration file. It connects to none of them; that is mcpclient's part.
+// Package servers reads the operator's settings for MCP servers: MCP_SERVER_URL, the mcpServers
+// file of MCP_CONFIG, and the section mcpServers of the configuration file. It connects to none of
+// them; that is mcpclient's part.
 //
 // Keys of servers are checked one by one, and every fault is reported with its place.
 package servers
@@ -21,10 +22,11 @@ import (
 // order of the file, then those of the configuration file. Empty means the built-in todo server.
 type List []Server
 
-// Path is the part of a config.Config with the path of the file of MCP_CONFIG; empty: there is none.
+// Path is the part of a config.Config with the path of the file of MCP_CONFIG; empty without a
+// file.
 type Path string
 
-// hideSecrets keeps what may be secret of a server out of the log.
+// hideSecrets keeps possible secrets of a server out of the log.
 func (s *Server) hideSecrets(c *config.Config) {
 	named := func(name, place string) string {
 		if !redact.SecretName(name) {
@@ -72,14 +74,15 @@ type Server struct {
 	Allow []string `key:"allow"`
 	Deny  []string `key:"deny"`
 
-	// Policy is what is said of the tools. Results are kept for 1 s to 5 min.
+	// Policy holds the settings for the tools. Results are kept for 1 s to 5 min.
 	tool.Policy `key:"."`
-	// OnUnknown says who learns that nobody knows what became of a call in a workflow:
-	// "ask", which is also what empty means, or ReportUnknown.
+	// OnUnknown names the receiver of an unknown outcome of a call in a workflow: "ask" for a
+	// person, which is the default, or ReportUnknown.
 	OnUnknown string `key:"on_unknown"`
 
-	// Identity has the server receive for whom its tools are called; nil: built-in ones do where
-	// senders must say who they are, so that each has a list of their own.
+	// Identity sends the server the user for whom its tools are called. If it is nil, built-in
+	// servers get the user where senders must authenticate, so that each user has a list of their
+	// own.
 	Identity *bool `key:"identity"`
 
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide

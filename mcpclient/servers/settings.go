@@ -14,15 +14,15 @@ import (
 // URLName is the name of the server at MCP_SERVER_URL.
 const URLName = "todo"
 
-// Common is what is set of all servers from outside.
+// Common holds the settings for all servers.
 type Common struct {
 	Timeout time.Duration // of one call
 	// Breaker guards each server, under its own name.
 	Breaker breaker.Config
 }
 
-// Settings registers what can be set of MCP servers from outside. The servers are c's List,
-// and what they have in common is its Common.
+// Settings registers the settings of MCP servers. The servers are c's List, and the common settings
+// its Common.
 func Settings(c *config.Config) config.Section {
 	common := config.Bind[Common](c)
 	return config.Section{Name: "mcp", Settings: []config.Setting{
