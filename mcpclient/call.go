@@ -86,7 +86,7 @@ func (u *upstream) callWithRetry(turn, ctx context.Context, t *boundTool, args j
 	zerolog.Ctx(turn).Warn().Dict("details", zerolog.Dict().Str("tool_name", t.name).Str("server", u.Name).
 		Bool("was_sent", o.effect == lost).AnErr("reason", o.err.Err)).Msg("mcp_call_repeated")
 	again := u.callOnce(turn, ctx, t, args, progress, true)
-	if again.err != nil && o.effect == lost { // what the second attempt proves says nothing of the first
+	if again.err != nil && o.effect == lost { // the proof of the second attempt does not hold for the first
 		f := *again.err
 		f.NoEffect = t.offer.spec.Annotations.ReadOnly
 		again.err = &f
@@ -94,9 +94,9 @@ func (u *upstream) callWithRetry(turn, ctx context.Context, t *boundTool, args j
 	return again
 }
 
-// callOnce sends the call once. With last there will be no further attempt: a new
-// session that fails as well counts as a failure, and is waited for: the server worked
-// a moment ago, and some take a second for the handshake.
+// callOnce sends the call once. With last no further attempt follows. If a new session fails as
+// well, this counts as a failure. The call waits for the session, because the server worked a
+// moment ago and some servers take a second for the handshake.
 func (u *upstream) callOnce(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener, last bool) outcome {
 	s, err := u.awaitSession(ctx, last)
 	if fault.Shortage(err) {
@@ -136,7 +136,7 @@ func (u *upstream) callOnce(turn, ctx context.Context, t *boundTool, args json.R
 	return o
 }
 
-// breakerCause returns what the breaker logs of a failure.
+// breakerCause returns the cause of a failure for the breaker's log.
 func (o outcome) breakerCause() error {
 	if o.err == nil {
 		return nil

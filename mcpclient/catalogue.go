@@ -20,16 +20,16 @@ import (
 // maxDescription is how much of a tool's description is kept.
 const maxDescription = 8 << 10
 
-// catalogue is what one server offers. It is immutable; a list that did not
-// change keeps its catalogue, so that pointers can be compared.
+// catalogue holds the offers of one server. It is immutable; a list that did not change keeps its
+// catalogue, so that pointers can be compared.
 type catalogue struct {
 	sum    [sha256.Size]byte
 	offers []*offer
-	// read holds what was made of each definition, by its bytes; nil where it was
-	// dropped. A definition is compiled once.
+	// read holds the offer of each definition, by a hash of its bytes; nil for a dropped one. A
+	// definition is compiled once.
 	read map[[sha256.Size]byte]*offer
-	// work is what the offers' schemas, and the ones that were dropped now, took to
-	// compile.
+	// work is the work for compiling the schemas of the offers and of the definitions that were
+	// dropped now.
 	work int
 }
 
@@ -97,8 +97,8 @@ func (u *upstream) hideSecrets(tools []stdjson.RawMessage) []stdjson.RawMessage 
 	return without
 }
 
-// readCatalogue makes the catalogue of a list of tools, and logs what is missing in it. It
-// returns old if nothing changed.
+// readCatalogue makes the catalogue of a list of tools, and logs the missing ones. It returns old
+// if nothing changed.
 func (u *upstream) readCatalogue(l *wire.List, old *catalogue) *catalogue {
 	tools := u.hideSecrets(l.Tools)
 	c := newCatalogue(u.Server, tools, old, u.log)
@@ -114,9 +114,9 @@ func (u *upstream) readCatalogue(l *wire.List, old *catalogue) *catalogue {
 	return c
 }
 
-// newCatalogue reads a server's list of tools. It returns old if nothing changed.
-// What is too much for the tools of one server is left out, from the end. The offers are in the
-// order of their names, so that the same tools are the same whichever way a server lists them.
+// newCatalogue reads a server's list of tools. It returns old if nothing changed. If the schemas
+// exceed the room of one server, it leaves out tools from the end. The offers are in the order of
+// their names, so that the same tools are the same whichever way a server lists them.
 func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zerolog.Logger) *catalogue {
 	c := &catalogue{sum: sumOf(tools), read: map[[sha256.Size]byte]*offer{}}
 	if old != nil && old.sum == c.sum {
@@ -179,7 +179,7 @@ func (c *catalogue) readOffer(s Server, raw []byte, old *catalogue, log zerolog.
 	return o, nil
 }
 
-// cacheOffer notes what a definition became, so that it is not compiled again.
+// cacheOffer remembers the offer of a definition, so that it is not compiled again.
 func (c *catalogue) cacheOffer(sum [sha256.Size]byte, o *offer) {
 	c.read[sum] = o
 	if o != nil {
@@ -257,8 +257,8 @@ func (s Server) wantsTool(name string) bool {
 	return !slices.Contains(s.Deny, name) && (len(s.Allow) == 0 || slices.Contains(s.Allow, name))
 }
 
-// headersFault says what is wrong with the arguments that a tool wants copied into
-// HTTP headers (x-mcp-header): clients must not offer such a tool (SEP-2243).
+// headersFault returns the fault of the arguments that a tool wants copied into HTTP headers
+// (x-mcp-header). Clients must not offer such a tool (SEP-2243).
 func headersFault(raw []byte) error {
 	var t mcp.Tool
 	if stdjson.Unmarshal(raw, &t) != nil {

@@ -2,26 +2,21 @@
 // them: at most once, behind a circuit breaker for each server, over sessions that
 // it makes, watches and replaces.
 //
-// It stands on mark3labs/mcp-go, with a layer of its own below mcp-go's client
-// (internal/wire) that knows whether a request was sent, bounds what is read, and
-// never waits longer than a context allows.
+// It is built on mark3labs/mcp-go. A layer below mcp-go's client (internal/wire) detects whether a
+// request was sent, limits the bytes that are read, and never waits longer than a context allows.
 //
-// An upstream is one server: its session, its catalogue and its breaker. A
-// supervisor keeps it connected, with backoff, and reads its tools again when
-// the server says that they changed, or after a while. A turn asks for the view
-// of all servers (Tools), which is an immutable set, made again only when a
-// catalogue changed; the same set stays the same pointer, by which models cache
-// what they rendered.
+// An upstream is one server: its session, its catalogue and its breaker. A supervisor keeps it
+// connected, with backoff, and reads its tools again when the server says that they changed, or
+// after a while. A turn asks for the view of all servers (Tools), an immutable set. A new one is
+// made only after a catalogue changed. Models cache their rendering of a set by its pointer.
 //
-// A call acquires the session, is sent, and is judged by what is known of it: a
-// call that was not sent may be sent again, over a new session; one that was
-// sent and whose answer is lost may have run, and is repeated only if its tool
-// says that this does no harm. The verdict for the breaker follows from the
-// same.
+// A call acquires the session, is sent, and gets an outcome from the evidence. A call that was not
+// sent may be sent again, over a new session. If the answer of a sent call is lost, the tool may
+// have run: the call is repeated only if the tool is safe to repeat. The verdict for the breaker
+// follows from the same.
 //
-// Texts that come from servers are bounded and scrubbed before anyone sees
-// them. docs/concurrency.md lists the goroutines and who waits for them: Close
-// ends all.
+// Texts of servers are limited and scrubbed before anyone sees them. docs/concurrency.md lists the
+// goroutines and the code that waits for them: Close ends all.
 package mcpclient
 
 import (
@@ -40,7 +35,7 @@ import (
 const (
 	// closeTimeout bounds Close. A child that ignores everything is gone after 3 s.
 	closeTimeout = 10 * time.Second
-	// killTimeout bounds Kill. A server that hangs gets no DELETE.
+	// killTimeout bounds Kill. A server that hangs does not get a DELETE.
 	killTimeout = 250 * time.Millisecond
 )
 
@@ -80,14 +75,14 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Start begins to connect all servers in the background and returns at once. When
-// ctx ends, servers that are lost are no longer connected in the background; the
-// sessions themselves last until Close, so that turns can end.
+// Start begins to connect all servers in the background and returns at once. After the end of ctx,
+// lost servers are no longer connected in the background. The sessions themselves last until Close,
+// so that turns can end.
 func (c *Client) Start(ctx context.Context) {
 	c.start.Do(func() {
 		for _, u := range c.upstreams {
 			if u.usesLists() {
-				// Goroutine (recall): reads the list of a server's tools that the store has.
+				// Goroutine (offerLastTools): reads the list of a server's tools that the store has.
 				// Ends: it is read, or the time for it is over.
 				// Waits: the group.
 				c.group.Run(u.offerLastTools)
@@ -101,9 +96,9 @@ func (c *Client) Start(ctx context.Context) {
 	})
 }
 
-// Tools returns what can be called now: the same set as long as nothing changed.
-// A server that is not connected is tried at once, unless its breaker is open, and
-// waited for no longer than Config.ConnectWait.
+// Tools returns the tools that can be called now: the same set as long as nothing changes. A server
+// that is not connected is tried at once, unless its breaker is open, and waited for no longer than
+// Config.ConnectWait.
 func (c *Client) Tools(ctx context.Context) *tool.Set {
 	c.reconnectServers(ctx, func(string) bool { return true })
 	return c.currentView().set
@@ -155,8 +150,8 @@ func (c *Client) Connected() bool {
 // Check implements health.Checker.
 func (u *upstream) Check() health.Status { return u.sessionStatus() }
 
-// sessionStatus returns what /readyz shows of the server. Tools are counted in the last catalogue,
-// also while there is no session.
+// sessionStatus returns what /readyz shows of the server. It counts the tools of the last
+// catalogue, also without a session.
 func (u *upstream) sessionStatus() health.Session {
 	s := health.Session{Server: u.Name, Connected: u.current.Load() != nil}
 	if known := u.catalogue.Load(); known != nil {
@@ -174,13 +169,12 @@ func (c *Client) Breakers() []*breaker.Breaker {
 	return list
 }
 
-// Close ends all sessions and children, and what is still being called, and waits
-// for every goroutine. It returns an error if one did not end in time.
+// Close ends all sessions, children and calls, and waits for every goroutine. It returns an error
+// if one did not end in time.
 func (c *Client) Close() error { return c.close() }
 
-// Kill is Close without patience: children are killed at once, and what does not
-// end with that is left to the end of the process. It also hurries a Close that is
-// under way.
+// Kill is Close without patience: it kills children at once. Goroutines that do not end with that
+// end with the process. It also hurries a Close that is under way.
 func (c *Client) Kill() error {
 	c.group.Force()
 	return c.Close()

@@ -26,7 +26,7 @@ const (
 
 // Protocol versions with a meaning of their own in Server.ProtocolVersion.
 const (
-	// pinnedProtocol is what an empty ProtocolVersion means. Old servers answer a
+	// pinnedProtocol is the version for an empty ProtocolVersion. Old servers answer a
 	// server/discover probe late, noisily or not at all, so none is sent.
 	pinnedProtocol = "2025-11-25"
 	// autoProtocol probes with server/discover and falls back to initialize.
@@ -37,8 +37,8 @@ const (
 type Config struct {
 	// Servers are the MCP servers, in the order in which their tools are listed.
 	Servers []Server
-	// Log gets what no request caused: connections made and lost, tools dropped.
-	// What a request caused goes to the logger in its context.
+	// Log gets events without a request: connections made and lost, tools dropped. Events of a
+	// request go to the logger in its context.
 	Log zerolog.Logger
 	// Version is ours: the servers see it in User-Agent and clientInfo.
 	Version string
@@ -49,10 +49,9 @@ type Config struct {
 	// ConnectWait is how long Tools and Call wait for a connection that is being
 	// made; 0 means 1 s.
 	ConnectWait time.Duration
-	// Transport carries the requests of all HTTP servers. nil means one
-	// http.Transport of our own, which takes no proxy from the environment. Another
-	// one must report to net/http/httptrace as http.Transport does, or a refused
-	// connection counts as a call with an unknown outcome.
+	// Transport carries the requests of all HTTP servers. nil means an http.Transport of our own,
+	// without a proxy from the environment. Another one must report to net/http/httptrace as
+	// http.Transport does, or a refused connection counts as a call with an unknown outcome.
 	Transport http.RoundTripper
 	// BaseEnv is the environment ("NAME=value") that child processes may inherit
 	// from. Only what BaseEnvAllowed says is taken over, so that it may be the whole
@@ -62,10 +61,10 @@ type Config struct {
 	Lists Lists
 }
 
-// Lists keeps the list of tools that a server gave last, for as long as it wants. What fails
-// has no effect: a list is asked for and written as if there were no other.
+// Lists keeps the list of tools that a server gave last, for as long as it wants. A failure has no
+// effect: a failed Load returns nil, and a failed Replace is ignored.
 type Lists interface {
-	// Load returns a server's list; nil: there is none.
+	// Load returns a server's list; nil without one.
 	Load(ctx context.Context, server string) []byte
 	// Replace replaces a server's list.
 	Replace(ctx context.Context, server string, list []byte)
@@ -90,7 +89,7 @@ type Server struct {
 	// that the child gets. No shell is involved.
 	Command string
 	Args    []string
-	// Env is what the child gets besides BaseEnv. Values of variables with a name like
+	// Env holds the child's variables besides BaseEnv. Values of variables with a name like
 	// API_KEY, TOKEN or PASSWORD are secrets like those of Headers.
 	Env map[string]string
 	// Dir is the child's working directory; empty means ours.
@@ -139,8 +138,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// withServerDefaults fills in what zero values of a server mean, with the client's own
-// where it has one. It makes a breaker if there is none.
+// withServerDefaults fills in what zero values of a server mean, with the client's own where it has
+// one. It makes a breaker if Breaker is nil.
 func (c Config) withServerDefaults(s Server) Server {
 	if s.Timeout == 0 {
 		s.Timeout = c.Timeout

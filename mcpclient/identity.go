@@ -10,8 +10,8 @@ import (
 	"sluice/mcpclient/internal/wire"
 )
 
-// addIdentity adds for whom the call is made, so that the server knows. What is not known is left
-// out. The arguments are the model's, so the server can distinguish its word from ours.
+// addIdentity adds for whom the call is made, so that the server knows. It leaves out unknown
+// names. The arguments are the model's, so the server can distinguish its word from ours.
 func addIdentity(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange) {
 	who := chat.TurnOf(ctx).Caller
 	for _, part := range []struct{ meta, header, value string }{
@@ -21,7 +21,7 @@ func addIdentity(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange
 		if x.Header == nil {
 			x.Header = map[string]string{}
 		}
-		// Also if it is empty: what the configuration says would name somebody else.
+		// Also with an empty value: a header of the configuration would name somebody else.
 		x.Header[part.header] = headerValue(part.value)
 		if part.value == "" {
 			continue
@@ -44,8 +44,8 @@ func setMeta(req *mcp.CallToolRequest, name, value string) {
 	req.Params.Meta.AdditionalFields[name] = value
 }
 
-// headerValue returns text with what is not visible ASCII percent-encoded, and the
-// percent sign itself, so that nothing of it is lost on the way.
+// headerValue returns text with the percent sign and all bytes but visible ASCII percent-encoded,
+// so that the server can restore it.
 func headerValue(text string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// KnownTool returns the tool that a model knows by name, also if its server is unavailable;
-// nil: there is none. It waits for nothing.
+// KnownTool returns the tool with this name for the model, also if its server is unavailable; nil
+// for an unknown name. It waits for nothing.
 func (c *Client) KnownTool(name string) *tool.Info {
 	t := c.currentView().tools[name]
 	if t == nil {
@@ -19,7 +19,7 @@ func (c *Client) KnownTool(name string) *tool.Info {
 	return t.toolInfo()
 }
 
-// KnownTool returns a selected tool, as Client.Known does.
+// KnownTool returns a selected tool, as Client.KnownTool does.
 func (s *Selection) KnownTool(name string) *tool.Info {
 	t := s.client.currentView().tools[name]
 	if t == nil || !s.hasTool(t) {
@@ -28,7 +28,7 @@ func (s *Selection) KnownTool(name string) *tool.Info {
 	return t.toolInfo()
 }
 
-// toolInfo is what is known of the tool without asking its server.
+// toolInfo returns the facts of the tool that are known without its server.
 func (t *boundTool) toolInfo() *tool.Info {
 	return &tool.Info{Server: t.up.Name, Name: t.offer.name, Policy: &t.up.Policy, Annotations: t.offer.spec.Annotations}
 }

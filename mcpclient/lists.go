@@ -47,7 +47,7 @@ func (u *upstream) keepList(tools []stdjson.RawMessage, changed bool) {
 	if err != nil {
 		return
 	}
-	// Goroutine (keep of a list): stores the list of a server's tools.
+	// Goroutine (storing of a list): stores the list of a server's tools.
 	// Ends: it is stored, or the time for it is over.
 	// Waits: the group.
 	u.group.Run(func() {

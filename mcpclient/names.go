@@ -10,10 +10,10 @@ import (
 // maxName is how many bytes the name of a tool may have: no provider takes more.
 const maxName = 64
 
-// safeName makes a name that can stand in events, logs, prompts and every protocol:
-// a letter or an underscore, then [A-Za-z0-9_.:-], at most maxName bytes. A longer
-// name keeps its beginning and gets a hash, so that two of them stay apart. A
-// provider that takes less renames what it must on its wire.
+// safeName makes a name that can stand in events, logs, prompts and every protocol: a letter or an
+// underscore, then [A-Za-z0-9_.:-], at most maxName bytes. A longer name keeps its beginning and
+// gets a hash, so that two of them stay apart. A provider with a stricter rule renames it on its
+// wire.
 func safeName(name string) string {
 	s := strings.Map(func(r rune) rune {
 		if r < 0x80 && (isLetter(byte(r)) || strings.ContainsRune("0123456789.:-", r)) {
@@ -43,11 +43,10 @@ type named struct {
 	server string
 }
 
-// assignNames gives each offer a name of its own, in the order of the offers. A
-// name that only one server has stays as it is; one that several have becomes
-// <server>_<name> for each of them, so that neither hides the other. What is still
-// taken then (a name that looks like that already, or two names of one server that
-// became equal) gets a number.
+// assignNames gives each offer a name of its own, in the order of the offers. A name that only one
+// server has stays as it is; one that several have becomes <server>_<name> for each of them, so
+// that neither hides the other. A name that is still taken then gets a number, such as a second
+// name of one server that became equal.
 func assignNames(offers []named) []string {
 	servers := map[string]map[string]bool{} // of each safe name
 	for _, n := range offers {

@@ -33,8 +33,8 @@ func (u *upstream) openSession(ctx context.Context) (opened *session, err error)
 	s.client.OnNotification(u.onNotification)
 	tools, err := u.handshake(ctx, life, s)
 	if err != nil {
-		// Goroutine (shut, one for each attempt that failed): ends what the attempt had begun; a
-		// child may need its time.
+		// Goroutine (closeSession, one for each attempt that failed): ends the parts that the
+		// attempt had begun; a child may need its time.
 		// Ends: the transport is closed.
 		// Waits: the group.
 		if !u.group.Run(s.closeSession) { // a child may take its time
@@ -118,8 +118,8 @@ func (u *upstream) listenForChanges(life context.Context, s *session) {
 	if !mcp.IsModernProtocol(s.protocol) || tools == nil || !tools.ListChanged {
 		return
 	}
-	// Goroutine (listen, one for each session since protocol 2026-07-28): waits for a change of the
-	// tools.
+	// Goroutine (listenForChanges, one for each session since protocol 2026-07-28): waits for a
+	// change of the tools.
 	// Ends: the session is shut.
 	// Waits: the group.
 	u.group.Run(func() {

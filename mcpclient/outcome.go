@@ -48,8 +48,8 @@ type outcome struct {
 // maxUpstreamText is how much of a JSON-RPC error's text the model is given.
 const maxUpstreamText = 2 << 10
 
-// outcomeOf makes an outcome of what a session's call returned. ctx is the call's own
-// context, turn the one that the caller gave.
+// outcomeOf makes an outcome of a session's call. ctx is the call's own context, and turn that of
+// the caller.
 func (u *upstream) outcomeOf(turn, ctx context.Context, t *boundTool, s *session, x *wire.Exchange, err error) outcome {
 	err = u.scrubError(err)
 	switch {
@@ -89,8 +89,8 @@ func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
 // errUnreadable is the cause of a failed call with an unreadable result.
 var errUnreadable = errors.New("the result is unreadable")
 
-// judgeRPC judges a JSON-RPC error: the server is alive. The model gets what it
-// said; servers disagree on whether bad arguments are such an error or a result.
+// judgeRPC judges a JSON-RPC error: the server is alive. The model gets the text of the error;
+// servers disagree on whether bad arguments are an error or a result.
 func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
 	said := clipText(hidePaths(u.hide.Text(tool.Clean(e.Message))), maxUpstreamText)
 	o := outcome{

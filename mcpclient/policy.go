@@ -55,8 +55,8 @@ func (c *Client) bindFallbacks(v *view, bound []*boundTool) {
 	}
 }
 
-// standIns returns what is offered of the servers whose lists are not known: the names that
-// the configuration maps to fallbacks, as the first fallback that there is.
+// standIns returns the tools for servers with an unknown list. Each is a name that the
+// configuration maps to fallbacks, with the definition of its first known fallback.
 func (c *Client) standIns(v *view, bound []*boundTool) (all []*boundTool) {
 	for i, u := range c.upstreams {
 		if v.conditions[i].offers != nil {
@@ -107,8 +107,8 @@ func (c *Client) isUnlisted(v *view, target string) bool {
 	return false
 }
 
-// fallbackOf finds the tool that target names among those which are known: of another server
-// if it names none. nil: there is none.
+// fallbackOf finds the known tool that target names, preferably of another server if target names
+// none. It returns nil if no tool has this name.
 func (c *Client) fallbackOf(t *boundTool, target string, bound []*boundTool) (found *boundTool) {
 	server, name := c.splitTarget(target)
 	for _, other := range bound {

@@ -12,8 +12,8 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Problems says what is wrong with the arguments of a call of the tool of that name; nil:
-// nothing is, or there is no such tool.
+// Problems returns the faults in the arguments of a call of the named tool; nil without faults, or
+// for an unknown tool.
 func (c *Client) Problems(ctx context.Context, name string, args jsontext.Value) []tool.Problem {
 	t := c.currentView().tools[name]
 	if t == nil {
@@ -43,9 +43,9 @@ func joinProblems(list []tool.Problem) string {
 	return strings.Join(lines, "; ")
 }
 
-// checkResult compares a result with the schema that the server declares for it. One that
-// breaks it counts, for the call has taken effect: it is logged, and what is wrong returned
-// for the trace. Without a schema, and for a result that is an error, it is empty.
+// checkResult compares a result with the schema that the server declares for it. A result that
+// breaks the schema counts, because the call has taken effect. The fault is logged and returned for
+// the trace. Without a schema, and for a result that is an error, it is empty.
 func (u *upstream) checkResult(ctx context.Context, t *boundTool, o *outcome) string {
 	if t.offer.output == nil || o.isError {
 		return ""

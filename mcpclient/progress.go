@@ -20,8 +20,8 @@ const (
 	maxMessage = 1 << 10
 )
 
-// listener hands a call's progress on. A repeated call keeps its listener, so that
-// what is reported only grows, as the specification wants it of a server.
+// listener hands a call's progress on. A repeated call keeps its listener, so that its progress
+// only grows, as the specification requires of a server.
 type listener struct {
 	report func(tool.Progress)
 	hide   *redact.Scrubber
@@ -60,7 +60,7 @@ func (l *listener) reportProgress(p tool.Progress) {
 	l.report(p)
 }
 
-// endReports waits for a report that is being made; there will be none after it.
+// endReports waits for a report that is under way. After it no report follows.
 func (l *listener) endReports() {
 	if l == nil {
 		return

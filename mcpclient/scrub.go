@@ -29,8 +29,8 @@ func (e *scrubbed) Error() string { return e.text }
 // It leads to the error, so that it can still be judged.
 func (e *scrubbed) Unwrap() error { return e.err }
 
-// scrubError takes out of an error's text what must not be logged: URLs, which
-// net/http repeats with their query, and the secrets of the configuration.
+// scrubError removes texts from an error that must not be logged: URLs, which net/http repeats with
+// their query, and the secrets of the configuration.
 func (u *upstream) scrubError(err error) error {
 	if err == nil {
 		return nil

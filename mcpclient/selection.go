@@ -8,15 +8,15 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Selection is some of the tools of a Client. The others are not shown to anybody who has it,
-// and none of them runs. It is safe for concurrent use.
+// Selection is some of the tools of a Client. The other tools are hidden from its users, and never
+// run for them. It is safe for concurrent use.
 type Selection struct {
 	client  *Client
 	entries []string
 	last    atomic.Pointer[selected] // the last one made
 }
 
-// selected is what a Selection makes of a view.
+// selected is the part of a view that a Selection chose.
 type selected struct {
 	of  *view
 	set *tool.Set
@@ -28,8 +28,8 @@ func (c *Client) Select(entries []string) *Selection {
 	return &Selection{client: c, entries: entries}
 }
 
-// Named returns the name that a tool of a server has in the Set; empty: the server has no
-// such tool, or cannot be asked.
+// Named returns the name in the Set of a server's tool; empty if the server has no such tool or is
+// unavailable.
 func (c *Client) Named(ctx context.Context, server, name string) string {
 	c.reconnectServers(ctx, func(s string) bool { return s == server })
 	for _, t := range c.currentView().tools {
@@ -40,8 +40,8 @@ func (c *Client) Named(ctx context.Context, server, name string) string {
 	return ""
 }
 
-// Tools returns what can be called now, as Client.Tools does; servers of which nothing is
-// selected are not waited for. A fallback that is not selected is none.
+// Tools returns the tools that can be called now, as Client.Tools does. It does not wait for
+// servers without a selected tool. A fallback that is not selected is never called.
 func (s *Selection) Tools(ctx context.Context) *tool.Set {
 	s.client.reconnectServers(ctx, s.hasServer)
 	return s.selectSet(s.client.currentView())
@@ -56,8 +56,8 @@ func (s *Selection) Call(ctx context.Context, call tool.Call) (tool.Result, erro
 	return s.client.Call(ctx, call)
 }
 
-// selectSet returns the selected part of a view. Calls of the same view share the result,
-// because a model caches what it renders by the pointer.
+// selectSet returns the selected part of a view. Calls of the same view share the result, because a
+// model caches its rendering by the pointer.
 func (s *Selection) selectSet(v *view) *tool.Set {
 	if last := s.last.Load(); last != nil && last.of == v {
 		return last.set

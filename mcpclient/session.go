@@ -32,7 +32,7 @@ type session struct {
 
 	// stop ends the context that the transport lives in.
 	stop context.CancelFunc
-	// closed ends what is still under way when the session is shut.
+	// closed ends the calls that are still under way when the session is closed.
 	closed chan struct{}
 
 	// dead is closed when the transport finds itself dead; goneErr says why.
@@ -123,8 +123,8 @@ func (s *session) initialize(ctx context.Context, version string) error {
 	return nil
 }
 
-// listTools reads the list of tools, as far as the bounds let it. A server that does not
-// know the method has none.
+// listTools reads the list of tools, as far as the bounds let it. A server that does not know the
+// method has an empty list.
 func (s *session) listTools(ctx context.Context) (*wire.List, error) {
 	x := wire.NewList()
 	_, err := s.client.ListTools(wire.WithExchange(ctx, x), mcp.ListToolsRequest{})

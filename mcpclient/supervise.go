@@ -73,7 +73,7 @@ func backoffFor(tries int) time.Duration {
 	return d - randomPart(d/2)
 }
 
-// randomPart returns a random part of d, which must be above 0.
+// randomPart returns a random duration below d, which must be above 0.
 func randomPart(d time.Duration) time.Duration { return rand.N(d) }
 
 // pauseUnlessConnected waits for d, or until ctx ends or a turn has connected in the meantime.

@@ -25,16 +25,16 @@ type upstream struct {
 	log     zerolog.Logger
 	settings
 
-	warned    sync.Map  // of what the policy names but the server does not have
+	warned    sync.Map  // names in the policy that the server does not have
 	listeners listeners // to the progress of the calls under way
 
-	// current is the session in use; nil while there is none.
+	// current is the session in use; nil without a session.
 	current atomic.Pointer[session]
 	// catalogue is the last one known; it outlives the session that it came from.
 	catalogue atomic.Pointer[catalogue]
 	// keptList is when the list was kept last; nil: not yet.
 	keptList atomic.Pointer[time.Time]
-	// down says why there is no session. It changes with each failed attempt.
+	// down is the reason why the server has no session. It changes with each failed attempt.
 	down atomic.Pointer[fault.Error]
 
 	hints     chan struct{} // a refresh of the tools is due
@@ -113,8 +113,8 @@ func (u *upstream) drop(s *session, err error) {
 	}
 }
 
-// setDown notes why there is no session. The same reason again changes nothing,
-// and so makes no new set of tools.
+// setDown stores the reason why the server has no session. An equal reason changes nothing, so that
+// the set of tools stays the same.
 func (u *upstream) setDown(err error) *fault.Error {
 	f := u.unavailableError(err)
 	if old := u.down.Load(); old.Error() == f.Error() && old.RetryAfter == f.RetryAfter {
@@ -124,9 +124,8 @@ func (u *upstream) setDown(err error) *fault.Error {
 	return f
 }
 
-// awaitSession returns a session to call on. One that is being made is waited for, but
-// no longer than Config.ConnectWait; with patient, as long as ctx lasts. The error
-// is a *fault.Error, or ctx's.
+// awaitSession returns a session to call on. It waits for a session that is being made, up to
+// Config.ConnectWait; with patient, until ctx ends. The error is a *fault.Error, or ctx's.
 func (u *upstream) awaitSession(ctx context.Context, patient bool) (*session, error) {
 	if s := u.current.Load(); s != nil {
 		return s, nil
@@ -154,7 +153,7 @@ func (u *upstream) awaitSession(ctx context.Context, patient bool) (*session, er
 // requestRefresh asks for a refresh of the list of tools.
 func (u *upstream) requestRefresh() { signalOnce(u.hints) }
 
-// signalOnce puts a token into a channel with room for one, if there is none yet.
+// signalOnce puts a token into a channel with room for one, unless a token is in it.
 func signalOnce(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -90,8 +90,8 @@ func isReserved(header string) bool {
 	return false
 }
 
-// headerFaults returns the faults of a server's headers: what net/http would refuse, and
-// what the transport sets itself. Their values are not repeated.
+// headerFaults returns the faults of a server's headers: those that net/http refuses, and those
+// that the transport sets itself. Their values are not repeated.
 func headerFaults(headers map[string]string) []error {
 	var faults []error
 	for name, value := range headers {

@@ -12,14 +12,14 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// view is the set of tools at one moment, and what it was made of.
+// view is the set of tools at one moment, with the conditions that it was made of.
 type view struct {
 	set        *tool.Set
 	tools      map[string]*boundTool // all that is known, also of servers that are unavailable
 	conditions []condition
 }
 
-// atomicView holds the last view. A view never changes: readers need no lock.
+// atomicView holds the last view. A view never changes, so readers need no lock.
 type atomicView = atomic.Pointer[view]
 
 // boundTool is a tool under the name that the model knows.
@@ -29,13 +29,13 @@ type boundTool struct {
 	up    *upstream
 	// fallbacks are the tools to run when up is unavailable, in order.
 	fallbacks []*boundTool
-	// standIn says that the list of up is not known: the offer is that of a fallback, which
+	// standIn is true if the list of up is unknown. The offer is then that of a fallback, which
 	// runs in any case.
 	standIn bool
 }
 
-// withHint returns f with a hint for the model, where the text for a person
-// does not say which tool it is about or what can be done.
+// withHint returns f with a hint for the model if the text for a person does not name the tool or
+// the next step.
 func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	if f.Hint != "" || f.Type != fault.MCPUnavailable && f.Type != fault.ToolFailed && f.Type != fault.Timeout {
 		return f
@@ -44,7 +44,7 @@ func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	switch {
 	case f.Type == fault.MCPUnavailable && f.NoEffect:
 		hinted.Hint = f.Message + "; " + t.name + " was not executed"
-	case f.Unknown: // the agent says what that means
+	case f.Unknown: // the agent explains that to the model
 		return f
 	case t.isRepeatable():
 		hinted.Hint = f.Message + ". It may be called again."
@@ -57,7 +57,7 @@ func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 // isRepeatable reports whether a call may be sent again after its outcome was lost.
 func (t *boundTool) isRepeatable() bool { return t.offer.spec.Annotations.Repeatable() }
 
-// condition is what a view depends on of one server. Equal conditions give equal
+// condition holds the facts about one server that a view depends on. Equal conditions give equal
 // views.
 type condition struct {
 	offers *catalogue
@@ -68,7 +68,7 @@ type condition struct {
 	open time.Duration
 }
 
-// currentCondition returns what a view must show of the server now.
+// currentCondition returns the condition of the server now.
 func (u *upstream) currentCondition() condition {
 	c := condition{offers: u.catalogue.Load()}
 	if wait := u.Breaker.OpenFor(); wait > 0 {
@@ -163,8 +163,8 @@ func (c *Client) sortSpecs(specs []tool.Spec) {
 	})
 }
 
-// specIn returns a tool as the model sees it. One whose server is unavailable is offered
-// only while its fallback can be called.
+// specIn returns a tool as the model sees it. If its server is unavailable, it is offered only
+// while a fallback of it can be called.
 func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec = t.offer.spec
 	spec.Name, spec.Timeout = t.name, t.up.Timeout
