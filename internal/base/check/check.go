@@ -1,9 +1,9 @@
-// Package check holds the rules for texts that several packages take from outside:
-// a URL, a host, a header, a time zone, a server's name. Each rule stands once, so
-// that what one package accepts no other one refuses.
+// Package check holds the rules for texts that several packages take from outside: a URL, a host, a
+// header, a time zone, a server's name. Each rule stands once, so that all packages accept the same
+// texts.
 //
-// An error says what is wrong, fit to follow the name of a setting, and never
-// repeats the text, which may hold a secret.
+// An error states the rule, in words that can follow the name of a setting. It never repeats the
+// text, which may hold a secret.
 package check
 
 import (
@@ -40,8 +40,8 @@ func isHostPort(text string) bool {
 	return err == nil && Host(host) && Port(port)
 }
 
-// BaseURL accepts the URLs that can be logged: those without user information,
-// query and fragment, which is where keys sit.
+// BaseURL accepts the URLs that can be logged: those without user information, query and fragment,
+// where keys would stand.
 func BaseURL(text string) error {
 	if err := URL(text); err != nil {
 		return err
@@ -124,9 +124,9 @@ func HeaderName(text string) bool {
 	})
 }
 
-// Segment accepts what can stand as one segment of a URL's path without being escaped, such
-// as a model's name in Gemini's paths: 1 to 128 letters and digits of ASCII, dots, dashes and
-// underscores, beginning with a letter or a digit, so that it is neither "." nor "..".
+// Segment accepts texts that can stand as one segment of a URL's path without escapes, such as a
+// model's name in Gemini's paths. They are 1 to 128 letters and digits of ASCII, dots, dashes and
+// underscores. The first one is a letter or a digit, so that the text is neither "." nor "..".
 func Segment(text string) bool {
 	return text != "" && len(text) <= 128 && isAlphanumeric(rune(text[0])) && !strings.ContainsFunc(text, func(c rune) bool {
 		return !isAlphanumeric(c) && c != '.' && c != '_' && c != '-'
@@ -159,7 +159,7 @@ func ServerName(text string) bool {
 // Plain accepts a text that a system call takes: one without NUL.
 func Plain(text string) bool { return !strings.ContainsRune(text, 0) }
 
-// Variable accepts what a process can be given as an environment variable.
+// Variable accepts the name and value of an environment variable that a process can get.
 func Variable(name, value string) bool {
 	return name != "" && !strings.Contains(name, "=") && Plain(name) && Plain(value)
 }

@@ -1,8 +1,8 @@
-// Package jsonparts takes JSON values apart that are known to be valid, as RFC 7493 has it: a
-// body is checked once, and then each of its levels is split without being read again. What it
-// returns lies in the memory of what it was given, so who keeps a part clones it.
+// Package jsonparts takes JSON values apart that are known to be valid, as RFC 7493 has it: a body
+// is checked once, and then each of its levels is split without being read again. Results lie in
+// the memory of the argument, so a caller that keeps a part clones it.
 //
-// Of a value that is not valid the result is unspecified, but nothing panics.
+// For an invalid value the result is unspecified, but nothing panics.
 package jsonparts
 
 import (
@@ -52,9 +52,8 @@ func Text(v jsontext.Value) string {
 	return text
 }
 
-// Unquote returns the string that a JSON string is, which need not be valid inside: the error is
-// that of invalid UTF-8, of an escape that is none or of a lone surrogate, and comes with the
-// string as far as it goes.
+// Unquote returns the content of a JSON string with perhaps invalid content. The error reports
+// invalid UTF-8, an invalid escape or a lone surrogate, and comes with the string up to that place.
 func Unquote(v jsontext.Value) (string, error) {
 	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
 		if inner := v[1 : n-1]; utf8.Valid(inner) {
@@ -63,7 +62,7 @@ func Unquote(v jsontext.Value) (string, error) {
 			}
 		}
 	}
-	var short [64]byte // room for most that are not, which are keys and ids
+	var short [64]byte // room for the other strings, mostly keys and ids
 	dst := short[:0]
 	if len(v) > len(short) {
 		dst = make([]byte, 0, len(v))
@@ -77,7 +76,7 @@ func unescapeSimple(inner []byte) (text string, ok bool) {
 	const letters, means = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	at := bytes.IndexByte(inner, '\\')
 	if at < 0 {
-		return string(inner), true // most strings are what they look like
+		return string(inner), true // most strings are without escapes
 	}
 	var b strings.Builder
 	b.Grow(len(inner))
@@ -106,7 +105,7 @@ func enterValue(v []byte, open byte) int {
 	return skipSpace(v, i+1)
 }
 
-// nextPart returns where the part behind a comma begins, or the end of what holds it.
+// nextPart returns the begin of the part behind a comma, or the end of the object or array.
 func nextPart(v []byte, i int) int {
 	if i = skipSpace(v, i); i < len(v) && v[i] == ',' {
 		return skipSpace(v, i+1)

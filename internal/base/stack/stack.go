@@ -1,8 +1,8 @@
 // Package stack saves goroutines that call deep from growing their stacks on the way.
 package stack
 
-// reserved is how much stack Reserve makes room for, in bytes: with what is in use and
-// what the runtime keeps, a stack of 8 KB.
+// reserved is the stack that Reserve makes room for, in bytes. With the stack in use and the
+// runtime's part this makes 8 KB.
 const reserved = 5 << 10
 
 // Reserve makes room for deep calls on the calling goroutine's stack. It is for the

@@ -12,10 +12,9 @@ const Patience = 3 * time.Minute
 // pause lies between two looks at something whose changes are not reported.
 const pause = 5 * time.Millisecond
 
-// Eventually waits until cond returns true, and fails the test after Patience. It is
-// for what another process, the kernel or the garbage collector brings about; what
-// the test's own goroutines do belongs into a synctest bubble. It must be called
-// on the test's goroutine, as t.FailNow must.
+// Eventually waits until cond returns true, and fails the test after Patience. It is for the work
+// of another process, the kernel or the garbage collector. The work of the test's own goroutines
+// belongs into a synctest bubble. It must be called on the test's goroutine, as t.FailNow must.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !cond(); time.Sleep(pause) {
@@ -29,9 +28,9 @@ func Eventually(t testing.TB, what string, cond func() bool) {
 // machine.
 const delays = 50
 
-// Prompt fails the test if what took longer than bound, in real time. What the
-// machine adds is allowed on top: right after a measurement that is too long, Prompt
-// measures how late a goroutine wakes, and allows that delay fifty times.
+// Prompt fails the test if what took longer than bound, in real time. The machine's own delay is
+// allowed in addition. Right after a measurement that is too long, Prompt measures how late a
+// goroutine wakes, and allows that delay fifty times.
 func Prompt(t testing.TB, what string, elapsed, bound time.Duration) {
 	t.Helper()
 	if elapsed <= bound {
@@ -62,9 +61,8 @@ func Silence(t testing.TB, what string, c <-chan struct{}, d time.Duration) {
 	t.Fatalf("still not silent after %v: %s", Patience, what)
 }
 
-// SleepAtLeast waits for d and, on top, for fifty times what a goroutine waits on this
-// machine now: for what is not reported,
-// and what d is enough for on an idle machine.
+// SleepAtLeast sleeps for d plus fifty times the delay of a goroutine on this machine now. It is
+// for events that nothing reports and that need at most d on an idle machine.
 func SleepAtLeast(d time.Duration) { time.Sleep(d + delays*wakeDelay()) }
 
 // wakeDelay returns the longest that the machine now lets a goroutine wait that ought

@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// Listener is a net.Listener in memory. Each connection is a net.Pipe, which has no
-// buffer: a write waits until the other end reads. A Listener belongs to the bubble
-// that made it.
+// Listener is a net.Listener in memory. Each connection is a net.Pipe, which is without a buffer: a
+// write waits until the other end reads. A Listener belongs to the bubble that made it.
 type Listener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	close  sync.Once
 }
 
-// Listen returns a Listener, which must be closed.
+// Listen returns a Listener. The caller must close it.
 func Listen() *Listener {
 	return &Listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
@@ -79,8 +78,8 @@ func Serve(t testing.TB, h http.Handler) *http.Transport {
 	return tr
 }
 
-// Soonest returns the least of five measurements in real time: what is slow by
-// design is slow each time, what a busy machine delays is not.
+// Soonest returns the shortest of five measurements in real time: slow code is slow each time, but
+// a busy machine delays only some.
 func Soonest(measure func() time.Duration) time.Duration {
 	least := measure()
 	for range 4 {
