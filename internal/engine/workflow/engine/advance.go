@@ -1,7 +1,6 @@
-// This file advances a Run: it takes the outcome of one node into the run and finds the
-// nodes that come next. Nothing here starts a goroutine, emits an event or writes to a
-// store; that is the work of execution.go. All of it runs on the goroutine that owns the
-// Run.
+// This file advances a Run: it takes the outcome of one node into the run and finds the nodes that
+// come next. It starts no goroutine, emits no event and writes to no store: execution.go does
+// these. All of it runs on the goroutine that owns the Run.
 //
 // The order within endNode is a rule: first the bounds, then the fields that the node writes,
 // then its edges, which see these fields. Only then the run changes, so that a node that
@@ -22,13 +21,13 @@ import (
 // outcome is how an execution of a node ended.
 type outcome struct {
 	messages []Message
-	result   int // the number of the message with its text; -1: there is none
+	result   int // the number of the message with its text; -1 without a text
 	rounds   int
 	value    any // of a condition's expression
 	critic   any
 	decision *Decision
 	failed   *fault.Error // an edge continues from there; nil: it did not fail
-	unknown  []string     // calls of which nobody knows what became
+	unknown  []string     // calls with an unknown outcome
 }
 
 // endRecord returns the outcome as the run keeps it, without edges and fields. before is how
@@ -77,7 +76,7 @@ func (r *Run) endNode(ctx context.Context, n *graph.Vertex, o *outcome) (skipped
 	return r.openNodes(), nil
 }
 
-// checkRoom refuses messages for which there is no room.
+// checkRoom refuses messages that exceed a bound.
 //
 // Both bounds are in bytes: maxState for one text, maxMessages for all that the run holds,
 // arguments of calls included. The run fails with workflow_limit; nothing is cut, because a
@@ -153,7 +152,7 @@ func (r *Run) nextCheckpoint(since counts, status string, elapsed time.Duration)
 // counts is how much of a run is kept already.
 type counts struct{ ended, messages int }
 
-// updates is what a person may change in the state.
+// updates are the changes that a person may make in the state.
 type updates struct {
 	Messages []struct {
 		Role    string `json:"role"`
@@ -164,8 +163,8 @@ type updates struct {
 	Metadata   map[string]any `json:"metadata"`
 }
 
-// stateUpdates reads State; a nil Decision or State has none. The handler that took the decision
-// has checked its form, so a text that cannot be read changes nothing.
+// stateUpdates reads State; without a Decision or a State it returns the zero value. The handler
+// that took the decision has checked its form, so a text that cannot be read changes nothing.
 func (d *Decision) stateUpdates() (u updates) {
 	if d != nil && len(d.State) > 0 {
 		_ = json.Unmarshal(d.State, &u) // it was checked
@@ -173,8 +172,9 @@ func (d *Decision) stateUpdates() (u updates) {
 	return u
 }
 
-// outcomeAt returns the outcome of a node that a person has decided. What they wrote is its
-// result, behind the messages that they add to the state. A nil Decision has nothing.
+// outcomeAt returns the outcome of a node that a person has decided. A person's message is its
+// result. It stands after the messages that the person adds to the state. A nil Decision gives an
+// empty outcome.
 func (d *Decision) outcomeAt(n *graph.Vertex) *outcome {
 	out := &outcome{result: -1, decision: d, messages: d.addedMessages(n)}
 	if d != nil && d.Message != "" && !d.Late {
@@ -207,7 +207,8 @@ func (d *Decision) writtenFields() (list []graph.Wrote) {
 	return list
 }
 
-// decidedView is view for a node that a person has decided: it sees what they wrote.
+// decidedView is viewOf for a node that a person has decided: it also sees the person's message and
+// changes.
 func (r *Run) decidedView(n *graph.Vertex, d *Decision) *view {
 	v := r.viewOf(n)
 	if d != nil {

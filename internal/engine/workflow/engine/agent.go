@@ -1,9 +1,8 @@
-// This file is the kind agent, and what a worker does for such a node: it words the
-// request, drives the agent's session step by step, keeps where the session stands after each step, and
-// asks the critic of a node that repeats itself.
+// This file is the kind agent: a worker words the request, drives the agent's session step by step
+// and saves the session after each step. It also asks the critic of a node that repeats itself.
 //
-// It stands on Agents and Asker (needs.go). What the agent emits comes back through
-// worker.EmitText and worker.Pass, and whether there is another round is decided in worker.runRound.
+// It stands on Agents and Asker (needs.go). The agent's events come back through worker.EmitText
+// and worker.Pass, and worker.runRound decides on another round.
 
 package engine
 
@@ -55,10 +54,9 @@ func (agentKind) Draw(n *graph.Node) (left, label, right string) {
 
 // runAgent makes one round of an agent node.
 //
-// It returns a *waiting error if the agent's calls wait for a person, or if the outcome of
-// a call is not known. A step is sealed into messages before it is kept, so that what the
-// journal has never holds half a step. The figures count also where the round failed: the
-// model was paid.
+// It returns a *waiting error if the agent's calls wait for a person, or if the outcome of a call
+// is not known. A step is sealed into messages before it is saved, so that the journal never holds
+// half a step. The figures count also if the round failed: the model was paid.
 func (k *worker) runAgent() (err error) {
 	k.repeatable = true
 	_ = k.Flush()
@@ -100,7 +98,7 @@ func (k *worker) runAgent() (err error) {
 	return nil
 }
 
-// addFigures adds what a session took.
+// addFigures adds the usage, models and tools of a session.
 func (k *worker) addFigures(r stream.Result) {
 	k.result.Usage.Add(r.Usage)
 	k.result.Model = append(k.result.Model, r.Model...)
@@ -110,16 +108,14 @@ func (k *worker) addFigures(r stream.Result) {
 	k.result.Reason = r.Reason
 }
 
-// agentRequest returns what the agent is asked in this round. A node's own input is one of its
-// messages.
+// agentRequest returns the request of this round. A node's own input is one of its messages.
 //
-// There are three cases. A session that was kept continues from its State and with the text
-// that was out by then. A first round asks what the node's input says, or the run's own. A
-// later round shows the agent its last draft as its own words, and the critic's feedback as the
-// user's next message.
+// There are three cases. A stored session continues from its State and with the text that was sent
+// by then. A first round sends the node's input, or the run's own without one. A later round shows
+// the agent its last draft as its own words, and the critic's feedback as the user's next message.
 //
-// A template that comes to nothing but spaces is the node's failure: a model that is asked
-// nothing invents something.
+// A template with only spaces as its value is the node's failure: a model without a question
+// invents something.
 func (k *worker) agentRequest() (chat.Request, error) {
 	req := k.seen.Header.Request.chatRequest()
 	req.Task, req.Hops, req.Facts = k.x.of.Task, k.x.of.Hops, k.x.of.Facts
@@ -157,7 +153,7 @@ func (k *worker) agentRequest() (chat.Request, error) {
 	return req, nil
 }
 
-// improve asks for the next draft. What is to change stands in front of it, as data.
+// improve asks for the next draft. The critic's feedback stands in front of it, as data.
 const improve = "Write your answer once more, whole, and change what the critic is right about."
 
 // callDecisions are those on the calls that waited, by the agent's own ids.
@@ -169,8 +165,8 @@ func (k *worker) callDecisions() (list []chat.Decision) {
 	return list
 }
 
-// ancestorTexts returns what the node's ancestors have said, each step by itself: results of tools,
-// what a person has said, and what its agent has said in all. To another agent all of it is
+// ancestorTexts returns the texts of the node's ancestors, step by step: results of tools, a
+// person's messages, and all answers of the step's agent joined. To another agent all of it is
 // data, and so is the run's request to a node that asks for something of its own.
 //
 // Results of calls go to the calls in their order, as a Message does not say whose result
@@ -213,7 +209,8 @@ func (k *worker) ancestorTexts() (list []chat.Quote) {
 // may say, with the marks of its lines.
 const maxToolQuote = 64 << 10
 
-// quoteTitle says what a step's message of the user is: a person's, or what its agent was asked.
+// quoteTitle returns the title of a step's user message: a person wrote it, or its agent was asked
+// it.
 func (k *worker) quoteTitle(node string) string {
 	if n := k.seen.w.Node(node); node == k.n.ID || n != nil && n.Kind.Asks() {
 		return "What a person has said in step " + node
@@ -241,7 +238,7 @@ func mergeNeighbours(list []chat.Message) (out []chat.Message) {
 	return out
 }
 
-// currentEntry returns where the session is.
+// currentEntry returns the present state of the session.
 //
 // The error is the session's own. The lists are copies: the entry may be written while the
 // next step continues.
@@ -261,12 +258,12 @@ func (k *worker) currentEntry(s Session) (*Entry, error) {
 	return e, nil
 }
 
-// storeJournal keeps where the session is. What is too long for that is begun again by who
-// continues with it.
+// storeJournal stores the present state of the session. It stores no entry of a session that is
+// over.
 //
-// An entry longer than maxJournal is not written, and no error: only a process that takes
-// the run over notices, by a round that begins at its start. A write that fails ends the
-// run, since another process may own it by now.
+// An entry longer than maxJournal is not written, and this is not an error: a process that takes
+// the run over begins the round again. A write that fails ends the run, since another process may
+// own it by now.
 func (k *worker) storeJournal(s Session) error {
 	if k.x.records == nil || s.IsOver() {
 		return nil
@@ -288,9 +285,8 @@ func (k *worker) storeJournal(s Session) error {
 
 // waitForCalls leaves the node until a person has decided about its calls.
 //
-// It returns a *waiting error, which the goroutine of the run puts into the frontier. The
-// ids of the calls become those of their events, by which clients know them; decisions
-// undoes that.
+// It returns a *waiting error, and the goroutine of the run puts that into the frontier. The ids of
+// the calls become those of their events, by which clients know them; callDecisions undoes that.
 func (k *worker) waitForCalls(s Session, asked *chat.Question) error {
 	e, err := k.currentEntry(s)
 	if err != nil {
@@ -304,7 +300,7 @@ func (k *worker) waitForCalls(s Session, asked *chat.Question) error {
 	return &waiting{q, e}
 }
 
-// judgementSchema is what a critic answers.
+// judgementSchema is the schema of a critic's answer.
 const judgementSchema = `{"type":"object","additionalProperties":false,"required":["score","passed","feedback"],"properties":{` +
 	`"score":{"type":"number","minimum":0,"maximum":10,"description":"How good the draft is"},` +
 	`"passed":{"type":"boolean","description":"Whether the draft can be sent as it is"},` +
@@ -312,10 +308,9 @@ const judgementSchema = `{"type":"object","additionalProperties":false,"required
 
 // judgeDraft asks the critic about a draft.
 //
-// The judgement is kept as a plain value for the expression of until, whatever its members
-// are; feedback is used only if it is a text. An answer that does not fit the schema is the
-// Asker's error and the node's failure. Without an Asker the run ends: the file asks for a
-// critic that there cannot be.
+// The judgement is stored as a plain value for the expression of until. Its member feedback is used
+// only if it is a text. An answer that does not fit the schema is the Asker's error and the node's
+// failure. Without an Asker the run ends: the file asks for a critic that there cannot be.
 func (k *worker) judgeDraft(draft string) error {
 	if k.x.runner.cfg.Asker == nil {
 		return k.fatalError(errors.New("there is nobody to ask critics"))

@@ -27,7 +27,7 @@ func (conditionKind) Check(n *graph.Vertex) []graph.Problem {
 // beginNode evaluates the expression on the goroutine of the run, as an evaluation is bounded
 // to 50 ms.
 //
-// An expression that fails ends the run: there is no result on which an edge could continue.
+// If the expression fails, the run ends: no edge could continue without a result.
 func (conditionKind) beginNode(x *execution, n *graph.Vertex, o *Open, _ bool) {
 	if !x.countExecution() {
 		return

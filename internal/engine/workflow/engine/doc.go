@@ -2,7 +2,6 @@
 //
 //	graph.Workflow ── Runner (a stream.Runner) ── Run ── Records
 //
-// What a run has come to is a Run: a value that can be stored, read in another process and
-// continued. A Runner is a thin layer around it: it does what the Run says is to be done next,
-// and says what happens as it happens.
+// A Run is the state of a run: a value that can be stored, read in another process and continued. A
+// Runner is a thin layer around it: it carries out the next step of the Run and emits the events.
 package engine

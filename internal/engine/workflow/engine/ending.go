@@ -1,5 +1,5 @@
-// This file is how a node ends: what it came to is taken into the run, kept, and then
-// emitted. All of it is on the goroutine of the run.
+// This file ends a node: its outcome is taken into the run, saved, and then emitted. All of it is
+// on the goroutine of the run.
 
 package engine
 
@@ -16,9 +16,8 @@ import (
 
 // endWorker takes the end of a node that worked.
 //
-// It runs on the goroutine of the run for every worker exactly once. Either the node waits
-// with a question, or its outcome is taken into the run, or the run fails. What it took is
-// counted in each case.
+// It runs on the goroutine of the run for every worker exactly once. Either the node waits with a
+// question, or its outcome is taken into the run, or the run fails. Its usage counts in each case.
 func (x *execution) endWorker(k *worker, out *outcome, err error) {
 	x.working = slices.DeleteFunc(x.working, func(other *worker) bool { return other == k })
 	k.releaseWorker()
@@ -56,10 +55,10 @@ func (x *execution) endWorker(k *worker, out *outcome, err error) {
 // forgiveFailure makes an outcome of a failure if an edge of the node continues from there; else the
 // failure is the run's.
 //
-// Never forgiven are faults of the run itself (fatal), our own bugs (internal_error) and
-// our own lack of room (overloaded): an edge for failures is meant for upstreams and tools.
-// A forgiven failure is reported as an error event that does not end the stream, and becomes a
-// message that later nodes read.
+// Faults of the run itself (fatal), our own bugs (internal_error) and our lack of room (overloaded)
+// are never forgiven: an edge for failures is meant for upstreams and tools. A forgiven failure is
+// reported as an error event that does not end the stream, and becomes a message that later nodes
+// read.
 func (x *execution) forgiveFailure(k *worker, err error) (*outcome, error) {
 	if cause := fault.Cause(x.ctx); cause != nil {
 		return nil, cause
@@ -85,11 +84,11 @@ func (x *execution) forgiveFailure(k *worker, err error) (*outcome, error) {
 	return out, nil
 }
 
-// closeNode takes the outcome of a node into the run, keeps that, and reports it.
+// closeNode takes the outcome of a node into the run, saves the run, and emits the end.
 //
-// A failure to take it is the run's: an assignment, an edge, or a bound. The event comes
-// after the save. Its output is left out for a node that speaks while the answer is held
-// back, since that would show what the check may refuse.
+// A failure to take it is the run's: an assignment, an edge, or a bound. The event comes after the
+// save. While the answer is held, the event of a node that speaks lacks its output: it would show a
+// text that the check may refuse.
 func (x *execution) closeNode(n *graph.Vertex, o Open, out *outcome, elapsed time.Duration) {
 	skipped, err := x.state.endNode(x.ctx, n, out)
 	if err != nil {
@@ -122,10 +121,10 @@ func (x *execution) closeNode(n *graph.Vertex, o Open, out *outcome, elapsed tim
 	x.out.Flush()
 }
 
-// outputOf returns what a node's event says about its result.
+// outputOf returns the output in a node's event.
 //
-// It is the text, a condition's value, or the action of a person with what they said, whichever
-// there is, cut to maxOutput bytes at the end of a character.
+// It is the text, a condition's value, or a person's action and message, cut to maxOutput bytes at
+// the end of a character.
 func outputOf(out *outcome) string {
 	text := ""
 	switch {
@@ -152,7 +151,7 @@ func (x *execution) failNode(n *graph.Vertex, o *Open, why error, elapsed time.D
 	x.failRun(why)
 }
 
-// addFigures adds what a node took to what the run took.
+// addFigures adds the usage, models and tools of a node to those of the run.
 //
 // The reason is that of a node that speaks, and the first that is not a plain stop stays,
 // also if a later node ended with one.

@@ -1,11 +1,11 @@
-// This file is what carries a run on from where it stands to its end or to the next question to
-// people; its loop is in loop.go. The execution alone changes a Run while it is continuing, and emits its events.
+// This file carries a run on to its end, or to the next question to people; its loop is in loop.go.
+// The execution alone changes a Run while it is continuing, and emits its events.
 //
-// For each change there is one order: the Run changes in memory, the checkpoint is saved,
-// then the event is emitted. So a client never sees something that a process after a crash
-// would not know. What a node begins with is said by its kind (kind.go), how it ends by
-// ending.go, and how people are asked by people.go. What a node does that takes time is in
-// worker.go, and how items come from its goroutine in the package run.
+// For each change there is one order: the Run changes in memory, the checkpoint is saved, then the
+// event is emitted. So a client never sees something that a process after a crash would not know.
+// The kind of a node says how it begins (kind.go), ending.go how it ends, and people.go how people
+// are asked. The slow work of a node is in worker.go; package run brings its items from its
+// goroutine.
 
 package engine
 
@@ -28,25 +28,24 @@ import (
 // maxParallel is how many nodes of a run work at the same time.
 const maxParallel = 8
 
-// execution carries a run on. All of it belongs to the goroutine that called it; the
-// nodes that work at the same time have goroutines of their own, which hand what happens
-// to this one. It alone changes the run and emits: a slow client holds back no node's
-// tools.
+// execution carries a run on. All of it belongs to the goroutine that called it. Nodes that work at
+// the same time have goroutines of their own, and hand their items to this one. It alone changes
+// the run and emits: a slow client holds back no node's tools.
 //
-// It lives as long as one stream of the run. Its goroutine waits for all workers before run
-// returns, also after an error: none of them outlives the stream. stop ends the context of
-// all of them with a cause.
+// It lives as long as one stream of the run. Its goroutine waits for all workers before runStream
+// returns, also after an error: they never outlive the stream. stop ends the context of all of them
+// with a cause.
 type execution struct {
 	runner      *Runner
 	of          *chat.Request // of this stream; not of the run, whose own is in its Header
 	w           *graph.Workflow
 	state       *Run
-	records     Records // nil: there are none
+	records     Records // nil without records
 	ctx         context.Context
 	stop        context.CancelCauseFunc
 	began       time.Time
 	before      time.Duration // that the run had run before
-	savedCounts counts        // what the records have of the run
+	savedCounts counts        // the part of the run that the records have
 
 	out    run.Out
 	result stream.Result
@@ -61,7 +60,7 @@ type execution struct {
 	holding
 }
 
-// holding is what an execution keeps back until the answer was checked.
+// holding is the part of an execution that is held until the answer was checked.
 type holding struct {
 	caller   context.Context // of the caller that is given the Result
 	held     bool            // the answer is, until it was checked
@@ -76,8 +75,8 @@ type crew struct {
 	count   atomic.Int64 // of executions, also by workers
 }
 
-// run belongs to the execution from here on. The caller must call stop in the end, or the
-// context leaks.
+// newExecution returns an execution of state, and state belongs to it from here on. The caller must
+// call stop in the end, or the context leaks.
 func newExecution(ctx context.Context, r *Runner, of *chat.Request, state *Run, sink stream.Sink) *execution {
 	x := &execution{runner: r, of: of, w: r.cfg.Workflow, state: state, out: run.Out{Sink: sink}, holding: holding{caller: ctx}, began: time.Now(), before: state.Progress.Elapsed}
 	x.ctx, x.stop = context.WithCancelCause(ctx)
@@ -92,9 +91,8 @@ func newExecution(ctx context.Context, r *Runner, of *chat.Request, state *Run, 
 	return x
 }
 
-// finalError returns the error of a run as its client is to learn of it: where a call was made that
-// must not be made twice, or the run continues by itself, nobody must send the same request
-// again.
+// finalError returns the error of a run for its client. After an unsafe call, or if the run
+// continues by itself, it says that the request must not be sent again.
 func (x *execution) finalError(err error) error {
 	if err == nil || !x.acted.Load() && !continuesLater(err) {
 		return err
@@ -107,7 +105,7 @@ func (x *execution) finalError(err error) error {
 	return &f
 }
 
-// mustStop says whether nothing must begin any more.
+// mustStop reports whether no node may begin any more.
 //
 // It also turns the end of the context (a deadline, a shutdown, a client that left) into
 // the run's error, so that it is looked at before each node.
@@ -120,10 +118,9 @@ func (x *execution) mustStop() bool {
 	return x.err != nil || x.out.Err != nil
 }
 
-// failRun ends the run: what works is cancelled.
+// failRun ends the run and cancels the nodes that work.
 //
-// The first error counts. Those that follow from it, such as cancelled nodes, change
-// nothing.
+// The first error counts. Later errors, such as those of cancelled nodes, change nothing.
 func (x *execution) failRun(err error) {
 	if x.err == nil {
 		x.err = err
@@ -164,7 +161,7 @@ func (x *execution) passItem(it *run.Item[*worker]) {
 	}
 }
 
-// passEvent emits an event. What takes text back does so where the text is.
+// passEvent emits an event. A reset takes effect where its text stands.
 func (x *execution) passEvent(k *worker, ev stream.Event) {
 	if reset, ok := ev.(*stream.Reset); ok {
 		x.voice.Reset(x.voice.line[k.n], reset)
@@ -173,7 +170,7 @@ func (x *execution) passEvent(k *worker, ev stream.Event) {
 	x.out.Emit(ev)
 }
 
-// nodeEvent is a node's event without what only some of them have.
+// nodeEvent returns a node's event with the members that all of them have.
 func (x *execution) nodeEvent(n *graph.Vertex, o *Open, status stream.NodeStatus) *stream.NodeRun {
 	return &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: o.Attempt}
 }
@@ -183,7 +180,7 @@ func (x *execution) emitNode(n *graph.Vertex, o *Open, status stream.NodeStatus)
 	x.out.Emit(x.nodeEvent(n, o, status))
 }
 
-// saveCheckpoint keeps a checkpoint. Where that fails nothing begins any more.
+// saveCheckpoint stores a checkpoint. If the write fails, no node begins any more.
 //
 // While the end of a node is withheld nothing is saved, so that no checkpoint has the text
 // that was not sent. Without records only the number continues, as questions carry it.
@@ -205,7 +202,7 @@ func (x *execution) saveCheckpoint(status string) {
 	x.savedCounts = counts{c.EndedCount, c.MessageCount}
 }
 
-// continuesLater says whether err means that another process, or this one later, continues the run.
+// continuesLater reports whether err means that another process, or this one later, continues the run.
 func continuesLater(err error) bool {
 	if err == nil {
 		return false

@@ -11,16 +11,16 @@ import (
 	"sluice/internal/engine/workflow/graph"
 )
 
-// While an answer is held back until it was checked, nothing of it is kept: the nodes that end
-// with it are checkpointed with the verdict, as what was sent in their place. A process that
-// takes the run over before that runs them again. What their agents say next to their calls is
-// part of the same answer: the journal has the calls and what came of them, without those
-// words. A text that other nodes continue from is part of the run's state and is kept.
+// While the answer is held for its check, no checkpoint has it: the nodes that end with it are
+// saved with the verdict, with the sent text in place of their own. A process that takes the run
+// over before that runs them again. The texts of their agents next to calls are part of the same
+// answer: the journal has the calls and their results, without those texts. A text that other nodes
+// continue from is part of the run's state and is stored.
 
-// holdsText says whether the text of a node is held back.
+// holdsText reports whether the text of a node is held.
 //
-// That of a node that others continue from is not: it is in their requests, and a run that
-// forgot it could not be continued.
+// The text of a node with successors is not held: their requests contain it, and a run without it
+// could not continue.
 func (x *execution) holdsText(n *graph.Vertex) bool { return x.held && n.Speaks && n.IsEnd() }
 
 // hideWords makes the entry one whose words are not kept. session is its State without them.
@@ -35,15 +35,15 @@ func (e *Entry) hideWords(session jsontext.Value) {
 	e.silent = &silent
 }
 
-// withholdNode notes that a node has ended whose text is held back.
+// withholdNode adds a node that has ended with a held text.
 func (x *execution) withholdNode(n *graph.Vertex) {
 	if x.holdsText(n) {
 		x.withheld = append(x.withheld, n)
 	}
 }
 
-// discloseHeld lets checkpoints have what was held back: the turn ends with a question, and so
-// it is sent as it is.
+// discloseHeld lets checkpoints have the held text: the turn ends with a question, so the text is
+// sent unchanged.
 func (x *execution) discloseHeld() {
 	if len(x.withheld) > 0 {
 		x.withheld = nil
@@ -52,10 +52,10 @@ func (x *execution) discloseHeld() {
 	}
 }
 
-// saveEnd is stream.Result.Settle: it keeps the end of the run, whose stream has ended.
+// saveEnd is stream.Result.Settle: it saves the end of the run after its stream.
 //
-// It is called once, after the stream, with what the client got; empty means nothing. It
-// has a time limit of its own, since the request is over.
+// It is called once, after the stream, with the text that the client got; an empty text was not
+// sent. It has a time limit of its own, since the request is over.
 func (x *execution) saveEnd(sent string) error {
 	x.replaceHeld(sent)
 	if x.records == nil || sent == "" && continuesLater(fault.Cause(x.caller)) { // then another process continues
@@ -66,11 +66,11 @@ func (x *execution) saveEnd(sent string) error {
 	return x.records.Save(ctx, x.state.nextCheckpoint(x.savedCounts, CheckpointCreated, x.before+time.Since(x.began)))
 }
 
-// replaceHeld puts what was sent in the place of what was held back; empty: nothing was sent.
+// replaceHeld puts the sent text in the place of the held one; sent is empty if no text was sent.
 // The messages that it changes are in no checkpoint yet.
 //
-// Of several withheld nodes the last gets the whole text and the others none: what was sent
-// is one text and no longer theirs.
+// If several nodes are withheld, the last one gets the whole text and the others an empty one: the
+// sent text is one text and no longer theirs.
 func (x *execution) replaceHeld(sent string) {
 	nodes := x.withheld
 	x.withheld = nil

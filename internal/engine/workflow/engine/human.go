@@ -1,5 +1,5 @@
-// This file is the kind human: a node that asks a person, and continues with what they decide.
-// How runs wait for people is in people.go.
+// This file is the kind human: a node that asks a person and continues with the decision. How runs
+// wait for people is in people.go.
 
 package engine
 
@@ -13,7 +13,7 @@ import (
 // humanNode is the type of nodes that ask a person.
 const humanNode graph.NodeType = "human"
 
-// What becomes of a person's wait that ran out.
+// Outcomes of a question that nobody answers in time.
 const (
 	rejectOnTimeout = "reject"
 	failOnTimeout   = "fail"
@@ -53,7 +53,7 @@ func (humanKind) makeQuestion(x *execution, n *graph.Vertex) (*Question, error) 
 	return &Question{Kind: chat.AskHuman, Prompt: prompt, Schema: n.Schema, Expires: time.Now().Add(n.Timeout).UTC()}, nil
 }
 
-// beginNode continues with what the person has decided.
+// beginNode continues with the person's decision.
 func (humanKind) beginNode(x *execution, n *graph.Vertex, o *Open, _ bool) { x.continueDecided(n, o) }
 
 func (humanKind) Draw(*graph.Node) (left, label, right string) { return "[/", "a person", "/]" }

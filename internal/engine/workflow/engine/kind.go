@@ -5,7 +5,7 @@ package engine
 
 import "sluice/internal/engine/workflow/graph"
 
-// kinds are all kinds, in the order in which the schema of the file lists them.
+// kinds lists all kinds, in the order of the file's schema.
 var kinds = []kind{
 	agentKind{},
 	toolKind{},
@@ -25,11 +25,11 @@ type kind interface {
 // asking is a kind whose nodes are a question to a person. Such a node begins when the
 // person has decided.
 type asking interface {
-	// makeQuestion asks what the node's texts say, at this place of the run.
+	// makeQuestion returns the question in the node's texts, at this place of the run.
 	makeQuestion(x *execution, n *graph.Vertex) (*Question, error)
 }
 
-// Kinds returns what can be a node of a workflow, for what reads and compiles definitions.
+// Kinds returns the kinds of nodes, for code that reads and compiles definitions.
 func Kinds() (list []graph.Kind) {
 	for _, k := range kinds {
 		list = append(list, k)

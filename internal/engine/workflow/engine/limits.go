@@ -11,7 +11,7 @@ const (
 	maxMetadata = 64 << 10 // of metadata as JSON
 	maxMessages = 8 << 20  // of all messages
 	maxOutput   = 2 << 10  // of a node's event
-	maxJournal  = 64 << 10 // of what an agent node keeps of itself
+	maxJournal  = 64 << 10 // of an agent node's journal entry
 )
 
 // limitFault is the fault of a run that is larger than it may be. Its message is shown to the

@@ -1,5 +1,5 @@
-// This file is the loop of an execution: what begins, what works at the same time, and how the
-// stream of the run ends. What one execution is lies below it, in execution.go.
+// This file is the loop of an execution: it begins nodes, bounds how many work at a time, and ends
+// the stream of the run. The execution itself is in execution.go.
 
 package engine
 
@@ -16,11 +16,12 @@ import (
 	"sluice/stream"
 )
 
-// runStream keeps the run, lets it work when there is room for it, and says how it ended.
+// runStream saves the begin of the run, waits for room, works, and returns the result of the
+// stream.
 //
-// The sink's error wins over the run's, as the caller judges by it that the client has
-// gone. The workflow's timeout counts what the run has worked before, and neither the wait
-// for room nor for people.
+// The sink's error wins over the run's, as the caller judges by it that the client has gone. The
+// workflow's timeout includes the earlier working time of the run, but no time of waiting for room
+// or for people.
 func (x *execution) runStream() (stream.Result, error) {
 	x.saveStart()
 	if leave := x.enterRun(); leave != nil {
@@ -41,9 +42,9 @@ func (x *execution) runStream() (stream.Result, error) {
 	return x.result, x.finalError(x.err)
 }
 
-// enterRun waits until the run may work. What has failed by now need not.
+// enterRun waits until the run may work. A run that has already failed does not wait.
 //
-// leave is nil if there is no limit, or if the run may not work; then x.err says why.
+// leave is nil without a limit, or if the run may not work; then x.err has the reason.
 func (x *execution) enterRun() (leave func()) {
 	if x.runner.cfg.Enter == nil || x.err != nil {
 		return nil
@@ -56,7 +57,7 @@ func (x *execution) enterRun() (leave func()) {
 	return leave
 }
 
-// saveStart saves where the run stands, before anything is done.
+// saveStart saves the state of the run before any node begins.
 //
 // A run that has failed before, whose caller did not learn of it, fails again with the same
 // fault: no node runs, nothing is written. A run that was taken over is not saved here: its
@@ -75,7 +76,7 @@ func (x *execution) saveStart() {
 	}
 }
 
-// runLoop works until nothing can be done any more.
+// runLoop works until no node can begin any more.
 //
 // It ends with an error, with the end of the run, or with a question that has gone out.
 // pauseRun returns false where nobody can be asked: then the refused calls continue, and the loop
@@ -93,7 +94,7 @@ func (x *execution) runLoop() {
 	}
 }
 
-// launchNodes begins what can begin.
+// launchNodes begins the nodes that can begin.
 //
 // A node that must be asked about is asked first; a rejection closes the node at once.
 func (x *execution) launchNodes() {
@@ -133,8 +134,8 @@ func (x *execution) workNode(n *graph.Vertex, o *Open, alone bool, perform func(
 
 // nextNode returns a node that can begin, and whether no other can, or works.
 //
-// found is nil if no node can begin, or if maxParallel work. A node waits its turn in the
-// graph's order, which is that of the frontier.
+// found is nil if no node can begin, or if maxParallel work. Nodes begin in the order of the
+// frontier, that is, in the graph's order.
 func (x *execution) nextNode() (found *Open, alone bool) {
 	if len(x.working) >= maxParallel {
 		return nil, false
@@ -153,7 +154,7 @@ func (x *execution) nextNode() (found *Open, alone bool) {
 	return found, alone
 }
 
-// hasWorker says whether a node has a worker. Such a node is in the frontier too, until it has
+// hasWorker reports whether a node has a worker. Such a node is in the frontier too, until it has
 // ended.
 func (x *execution) hasWorker(node string) bool {
 	return slices.ContainsFunc(x.working, func(k *worker) bool { return k.n.ID == node })
@@ -161,8 +162,9 @@ func (x *execution) hasWorker(node string) bool {
 
 // startWorker opens an execution of a node that works.
 //
-// The event is flushed before the node works, for a client sees what runs while the model still
-// thinks; but that of a node which is alone goes with the event of its first call, if it calls a tool.
+// The event is flushed before the node works, so that a client sees the running node while the
+// model still thinks. If the node is alone and calls a tool, the event goes with that of its first
+// call.
 func (x *execution) startWorker(n *graph.Vertex, o *Open) *worker {
 	k := newWorker(x, n, *o)
 	x.working = append(x.working, k)
@@ -172,8 +174,8 @@ func (x *execution) startWorker(n *graph.Vertex, o *Open) *worker {
 
 // spawnWorker gives a node a goroutine of its own.
 //
-// The worker sees the run as it was when it began, so that it needs no lock. unwatch wakes
-// it from a full queue if its context ends while it waits there.
+// The worker reads the run as of its begin, and so works without a lock. unwatch wakes it from a
+// full queue if its context ends while it waits there.
 func (x *execution) spawnWorker(k *worker) {
 	if x.queue == nil {
 		x.queue = run.NewQueue[*worker]()
@@ -190,11 +192,11 @@ func (x *execution) spawnWorker(k *worker) {
 	})
 }
 
-// receiveItems takes what the nodes have handed over.
+// receiveItems takes the items of the nodes from the queue.
 //
-// It waits until there is something. After an error of the run texts and events are
-// dropped, but ends are taken, for else runLoop would wait for ever. A sink that fails closes
-// the queue, so that no worker waits for room that never comes.
+// It waits for an item. After an error of the run it drops texts and events, but takes ends, or
+// else runLoop would wait for ever. A sink that fails closes the queue, so that no worker waits for
+// room that never comes.
 func (x *execution) receiveItems() {
 	for _, it := range x.queue.Receive() {
 		if it.End != nil {
@@ -233,11 +235,11 @@ func (x *execution) finishStream() {
 	}
 }
 
-// saveFailure keeps that a run has failed, unless another process will continue with it.
+// saveFailure stores that a run has failed, unless another process will continue it.
 //
-// Its context does not end with the request's, which is often why the run has failed. If
-// the write fails too the run stays as its last checkpoint has it; another process takes it
-// over and tries again.
+// Its context outlives that of the request, since the end of the request is a frequent cause of the
+// failure. If the write fails too the run stays as its last checkpoint has it; another process
+// takes it over and tries again.
 func (x *execution) saveFailure() {
 	if x.records == nil || x.lost || continuesLater(x.err) {
 		return

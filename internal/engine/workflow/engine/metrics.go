@@ -8,7 +8,7 @@ import (
 	"sluice/internal/engine/workflow/graph"
 )
 
-// instruments count runs and nodes. Of an absent registry they do nothing.
+// instruments count runs and nodes. Without a registry they do nothing.
 type instruments struct {
 	runs   metrics.Counter
 	nodes  metrics.Histogram

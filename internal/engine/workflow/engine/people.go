@@ -1,5 +1,5 @@
-// This file is how a run asks people and continues with what they decide: before a node, at a
-// node that is a question itself, and about calls of a node that works.
+// This file asks people and continues with their decisions: before a node, at a node that is a
+// question itself, and about calls of a node that works.
 //
 // A node that asks stays in the frontier with its question. The questions of all branches
 // go out together, when nothing else can work.
@@ -15,7 +15,7 @@ import (
 	"sluice/stream"
 )
 
-// needsPerson says whether a person is to be asked before the node.
+// needsPerson reports whether a person must be asked before the node.
 //
 // It is asked once for each node of a run: a decision, or a question under way, answers it.
 func (x *execution) needsPerson(n *graph.Vertex, o *Open) bool {
@@ -46,7 +46,7 @@ func (x *execution) askBefore(n *graph.Vertex, o *Open) {
 // askCalls leaves a node waiting for a person's word on its calls.
 func (x *execution) askCalls(n *graph.Vertex, o *Open, w *waiting) {
 	o.Entry = w.entry
-	if w.question.Kind == chat.AskTools { // what was decided before was about other calls
+	if w.question.Kind == chat.AskTools { // the previous decisions were about other calls
 		o.Calls = nil
 	}
 	if o.Entry != nil {
@@ -55,7 +55,7 @@ func (x *execution) askCalls(n *graph.Vertex, o *Open, w *waiting) {
 	x.awaitAnswer(n, o, w.question)
 }
 
-// awaitAnswer keeps that a node waits.
+// awaitAnswer saves that a node waits.
 func (x *execution) awaitAnswer(n *graph.Vertex, o *Open, q *Question) {
 	q.Key = NewUUID()
 	o.Asks = q
@@ -67,8 +67,8 @@ func (x *execution) awaitAnswer(n *graph.Vertex, o *Open, q *Question) {
 
 func isRejection(d *Decision) bool { return d.Action == string(chat.Reject) }
 
-// continueDecided continues with a node whose person has decided, and that runs nothing itself: one
-// that is a question, or one that was not allowed to run.
+// continueDecided ends a node after a person's decision without running it: it is a question, or
+// the person has refused it.
 //
 // A rejection ends the run unless an edge accepts it. For a wait that ran out
 // on_timeout decides: fail ends the run also where an edge would take a rejection.
@@ -99,11 +99,10 @@ func (x *execution) applyDecision(n *graph.Vertex, o *Open, d *Decision, elapsed
 // pauseRun ends the stream with the questions that wait. It returns false if nobody can be
 // asked: then the calls that wait are refused, and the run continues.
 //
-// It runs when all workers have ended and the frontier has only nodes that wait. It returns
-// true if the stream is to end, with a question or an error. The record is written before
-// the question goes out, for an answer may come to another process at once. Where the
-// answer is held back the record has its words only once it is sure that they are sent: if
-// nobody can be asked it is held back further.
+// It runs when all workers have ended and the frontier has only nodes that wait. It returns true if
+// the stream is to end, with a question or an error. The record is written before the question goes
+// out, for an answer may come to another process at once. While the answer is held, the record gets
+// its texts only when they are certain to be sent: if nobody can be asked, they stay held.
 func (x *execution) pauseRun() bool {
 	x.voice.FlushEnded(x.voice.hasEnded)
 	x.out.Flush()
@@ -133,7 +132,7 @@ func (x *execution) pauseRun() bool {
 	return true
 }
 
-// makePaused returns what the run ends its stream with.
+// makePaused returns the questions and the state with which the stream of the run ends.
 func (x *execution) makePaused() (*chat.Paused, error) {
 	x.state.Progress.Status = StatusWaiting
 	x.voice.saveProgress()
@@ -151,7 +150,7 @@ func (x *execution) makePaused() (*chat.Paused, error) {
 	return p, nil
 }
 
-// saveWait keeps that the run waits.
+// saveWait stores that the run waits.
 func (x *execution) saveWait() error {
 	if x.err != nil || x.records == nil { // a checkpoint before may have failed
 		return x.err

@@ -1,11 +1,10 @@
-// This file is the guard around every call of a run that must not be made twice: those of
-// tool nodes, and those of agents in nodes, whose requests have the
-// node's recorder as their chat.Guard.
+// This file is the guard around every unsafe call of a run: those of tool nodes, and those of
+// agents in nodes. The requests of these agents have the node's recorder as their chat.Guard.
 //
-// Its rule: before such a call its intent is in the store, and after it the result. Nobody
-// knows what became of a call without a result, whether a process has died behind the intent
-// or the answer did not come in time. Then a person is asked, unless the server's policy says
-// otherwise or there is no store; until it is known no equal call is made in the run.
+// Its rule: before such a call its intent is in the store, and after it the result. A call without
+// a result has an unknown outcome: a process died after the intent, or the answer did not come in
+// time. Then a person is asked, unless the server's policy says otherwise or there is no store.
+// Until the answer comes, the run refuses equal calls.
 
 package engine
 
@@ -30,12 +29,12 @@ type recorder struct {
 	mu         sync.Mutex         // guards the fields below
 	callCounts map[string]int     // how many equal calls there were
 	acted      bool               // a call took effect, or may have, in this round
-	unsure     []chat.PendingCall // of which nobody knows what became: a person is asked
+	unsure     []chat.PendingCall // calls with an unknown outcome: a person is asked
 	lost       error              // of the records: the run is not ours any more, or they are unavailable
 }
 
-// unknownCalls are the calls of a run of which nobody knows what became, by what makes
-// calls equal (Intent.callIdentity) and by node. Nodes that work at the same time share it.
+// unknownCalls are the calls of a run with an unknown outcome, by their identity
+// (Intent.callIdentity) and by node. Nodes that work at the same time share it.
 type unknownCalls struct {
 	mu   sync.Mutex
 	list []unknownCall // few, if any
@@ -52,7 +51,7 @@ func (u *unknownCalls) add(same, node string) {
 	}
 }
 
-// has says whether the outcome of an equal call is unknown.
+// has reports whether the outcome of an equal call is unknown.
 func (u *unknownCalls) has(same string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,8 +71,8 @@ func (u *unknownCalls) callsOf(node string) (calls []string) {
 	return calls
 }
 
-// unknownOf returns what a run knows of such calls: those of nodes that have ended, and
-// those about which a person is asked.
+// unknownOf returns the unknown calls of a run: those of nodes that have ended, and those about
+// which a person is asked.
 func unknownOf(r *Run) *unknownCalls {
 	u := new(unknownCalls)
 	for _, e := range r.Ended {
@@ -92,17 +91,16 @@ func unknownOf(r *Run) *unknownCalls {
 	return u
 }
 
-// outcomeUnknown says of the error of a call that must not be made twice whether it may have
-// taken effect: the server said so, we failed ourselves, or the call was cut.
+// outcomeUnknown reports whether an unsafe call that ended with err may have taken effect: the
+// server said so, we failed ourselves, or the call was cut.
 func outcomeUnknown(ctx context.Context, err error) bool {
 	f := fault.From(err)
 	return f != nil && !f.NoEffect && (f.Unknown || f.Type == fault.Internal || ctx.Err() != nil)
 }
 
-// reportUnknown is what a call comes to of which nobody knows what became of it: f says how that
-// came.
+// reportUnknown returns the error of a call with an unknown outcome; f says how that came.
 //
-// If a person can be asked the call is noted, and the node waits at the end of the agent's
+// If a person can be asked, the call is recorded, and the node waits at the end of the agent's
 // step. Otherwise, or if the policy says so, the caller must decide.
 func (r *recorder) reportUnknown(i *Intent, spec *tool.Spec, call tool.Call, f fault.Error) error {
 	k := r.worker
@@ -141,12 +139,12 @@ func cutFault(err error) fault.Error {
 	return f
 }
 
-// Call implements chat.Guard. Before one that is not safe to repeat its intent is kept, and
-// its result after it: no intent, no call.
+// Call implements chat.Guard. The intent of an unsafe call is stored before it, and its result
+// after it: no intent, no call.
 //
-// What a person has said of the call comes before what the store knows, and both before what is
-// not known of equal calls. While the run itself is being ended nobody is asked: the process
-// that continues it finds the intent.
+// A person's answer about the call comes before the store's result, and both before an equal call
+// with an unknown outcome. While the run itself is being ended nobody is asked: the process that
+// continues it finds the intent.
 func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
 	if spec == nil || spec.Annotations.Repeatable() {
 		return run(ctx, call)
@@ -171,8 +169,8 @@ func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, ru
 	return result, err
 }
 
-// saveIntent keeps the intent of a call, unless it need not be made: then it returns what the
-// call came to. nil: the call is to be made.
+// saveIntent stores the intent of a call, unless the call is not needed: then it returns the known
+// result. If it returns nil, the call must be made.
 func (r *recorder) saveIntent(ctx context.Context, intent *Intent, spec *tool.Spec, call tool.Call) (*tool.Result, error) {
 	switch o := r.worker.outcomeOf(intent.Key); {
 	case o == nil && r.worker.x.unknown.has(intent.callIdentity()):
@@ -205,8 +203,8 @@ func (r *recorder) storeIntent(ctx context.Context, i *Intent) (*tool.Result, er
 	return r.worker.x.records.Intend(ctx, i)
 }
 
-// storeOutcome keeps what a call came to, even if the node was cancelled meanwhile. A failure to
-// keep it does not take the result from the caller, but ends the run after the step.
+// storeOutcome stores the outcome of a call, even if the node was cancelled meanwhile. If that
+// fails, the caller still gets the result, and the run ends after the step.
 func (r *recorder) storeOutcome(ctx context.Context, i *Intent, result *tool.Result, err error) {
 	if r.worker.x.records == nil {
 		return
@@ -216,7 +214,7 @@ func (r *recorder) storeOutcome(ctx context.Context, i *Intent, result *tool.Res
 	}
 }
 
-// markActed notes that a call took effect, or may have.
+// markActed records that a call took effect, or may have.
 func (r *recorder) markActed() {
 	r.worker.x.acted.Store(true)
 	r.mu.Lock()
@@ -224,7 +222,7 @@ func (r *recorder) markActed() {
 	r.acted = true
 }
 
-// failRecords notes that the records of the run failed.
+// failRecords records that the records of the run failed.
 //
 // The first error counts; it is returned as it came.
 func (r *recorder) failRecords(err error) error {

@@ -1,7 +1,7 @@
-// This file has the data of a run, and the rules that need no more than the data: which
-// nodes are open, which are skipped, and whether a person must answer first. The types with
-// JSON names are stored formats: a member may be added, and one that an older process wrote
-// must stay readable. run.Version is raised where that cannot be.
+// This file has the data of a run, and the rules that need the data alone: which nodes are open,
+// when a node is skipped, and whether a person must answer first. The types with JSON names are
+// stored formats: a member may be added, and older members must stay readable. If that is
+// impossible, run.Version is raised.
 
 package engine
 
@@ -17,10 +17,9 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Run is what a run has come to: a value that can be stored and continued elsewhere.
-// Its parts are stored apart: Header once, Ended and Messages as they grow, Progress
-// in place of the one before. So what is stored of a run grows with what is said in it,
-// and not with the square of that.
+// Run is the state of a run: a value that can be stored and continued elsewhere. Its parts are
+// stored apart: Header once, Ended and Messages as they grow, Progress in place of the previous
+// one. So the stored size of a run grows with its texts, and not with their square.
 //
 // A Run is used by one goroutine at a time. Its zero value is not usable; newRun and restorePaused
 // make one.
@@ -39,7 +38,7 @@ type Run struct {
 	Origin Origin `json:"-"`
 }
 
-// Origin is what a run was read from. What keeps runs knows it again.
+// Origin is the stored form that a run was read from. Only the store of the run knows its type.
 type Origin interface {
 	// Orphaned says that the process which ran the run is gone.
 	Orphaned() bool
@@ -47,7 +46,7 @@ type Origin interface {
 	TimedOut()
 }
 
-// Workflow returns the definition to which the run is pinned.
+// Workflow returns the definition that the run is pinned to.
 func (r *Run) Workflow() *graph.Workflow { return r.w }
 
 // Header is what never changes of a run.
@@ -59,7 +58,7 @@ type Header struct {
 	Request    StoredRequest `json:"asked"`
 }
 
-// StoredRequest is what a run keeps of its request.
+// StoredRequest is the part of the request that a run stores.
 //
 // It is as much of the request as the agents of a later process need.
 type StoredRequest struct {
@@ -130,22 +129,22 @@ type Ended struct {
 	Rounds   int           `json:"rounds,omitempty"`
 	Followed []int         `json:"taken,omitempty"` // numbers of edges
 	Wrote    []graph.Wrote `json:"wrote,omitempty"`
-	// Result is the number of the Message that holds its text; -1: it has none.
+	// Result is the number of the Message with its text; -1 without a text.
 	Result   int       `json:"result"`
 	Value    any       `json:"value,omitempty"` // of a condition's expression
 	Critic   any       `json:"critic,omitempty"`
 	Decision *Decision `json:"decision,omitempty"`
-	// Unknown are the node's calls of which nobody knows what became, by server, tool and
-	// hash of the arguments.
+	// Unknown are the node's calls with an unknown outcome, by server, tool and hash of the
+	// arguments.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Decision is what a person decided.
+// Decision is a person's decision.
 type Decision struct {
 	Action  string `json:"action"` // approve, reject or modify
 	Message string `json:"message,omitempty"`
 	Input   any    `json:"input,omitempty"`
-	// State is what a person changes in the state; nil: nothing.
+	// State is a person's changes in the state; nil without changes.
 	State jsontext.Value `json:"state_updates,omitempty"`
 	// Late says that nobody decided in time.
 	Late bool `json:"late,omitempty"`
@@ -159,9 +158,9 @@ const (
 	StatusFailed    = "failed"
 )
 
-// Progress is what is replaced with each checkpoint.
+// Progress is the part of a run that each checkpoint replaces.
 //
-// It is small and has no text but Tail, so that it can be written with every checkpoint.
+// It is small and its only text is Tail, so that it can be written with every checkpoint.
 type Progress struct {
 	Status string `json:"status"`
 	// Sequence is how many checkpoints there are.
@@ -176,11 +175,12 @@ type Progress struct {
 	Frontier []Open `json:"frontier"`
 	// Sent are the nodes whose text is part of the answer and is out.
 	Sent []string `json:"told,omitempty"`
-	Tail string   `json:"tail,omitempty"` // the end of what is out
-	Long int      `json:"long,omitempty"` // code points of what is out
-	// Block says that what is out is more than one paragraph of prose.
+	Tail string   `json:"tail,omitempty"` // the end of the sent text
+	Long int      `json:"long,omitempty"` // code points of the sent text
+	// Block says that the sent text is more than one paragraph of prose.
 	Block bool `json:"block,omitempty"`
-	// Retracts says that who reads the turn at hand can be shown that text does not count any more.
+	// Retracts says that a reader of the present turn can be shown that text does not count any
+	// more.
 	Retracts bool `json:"retracts,omitempty"`
 	// Failure is why the run has failed.
 	Failure *Failure `json:"failure,omitempty"`
@@ -207,15 +207,15 @@ type Open struct {
 	Asks *Question `json:"asks,omitempty"`
 	// Decision is the answer to a question before the node.
 	Decision *Decision `json:"decision,omitempty"`
-	// Calls are what was decided of the calls in Asks.
+	// Calls are the decisions about the calls in Asks.
 	Calls []chat.Decision `json:"calls,omitempty"`
-	// Outcomes are what a person has said of calls of which no result is known.
+	// Outcomes are a person's answers about calls with an unknown outcome.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 	// Entry is where an agent's session was, for an attempt that continues with it.
 	Entry *Entry `json:"entry,omitempty"`
 }
 
-// Outcome is what a person has said of a call of which no result is known.
+// Outcome is a person's answer about a call with an unknown outcome.
 type Outcome struct {
 	Key string `json:"key"` // of its Intent
 	// Retries is how many tries may be followed by another one; 0: it is not made.
@@ -224,7 +224,7 @@ type Outcome struct {
 	Result  string `json:"result,omitempty"`
 }
 
-// Waits says whether a person must answer first.
+// Waits reports whether a person must answer first.
 //
 // A question about calls waits until each of them is decided; one about outcomes until none
 // is left in it.
@@ -240,7 +240,7 @@ func (o *Open) Waits() bool {
 	return o.Decision == nil
 }
 
-// Question is what a person is asked.
+// Question is a question to a person.
 type Question struct {
 	// Key stays the same for as long as the question waits.
 	Key    string            `json:"key,omitempty"`
@@ -253,7 +253,7 @@ type Question struct {
 	Calls []chat.PendingCall `json:"calls,omitempty"`
 }
 
-// State is what a run shows of itself.
+// State is the public view of a run.
 type State struct {
 	Messages     []Message      `json:"messages"` // in the graph's order
 	NextAction   string         `json:"next_action,omitempty"`
@@ -264,8 +264,8 @@ type State struct {
 
 // newRun returns a run that has not done anything.
 //
-// h has an ID, the time and what was asked; the rest is filled in here. The entry is in the
-// frontier, and the first message is the request.
+// h has an ID, the time and the request; newRun fills in the rest. The entry is in the frontier,
+// and the first message is the request.
 func newRun(w *graph.Workflow, h Header) *Run {
 	h.Workflow, h.Definition = w.Definition().Name, w.Sum()
 	r := &Run{Header: h, Progress: Progress{Status: StatusRunning, Position: w.Entry().ID}}
@@ -277,7 +277,7 @@ func newRun(w *graph.Workflow, h Header) *Run {
 
 // bindGraph joins a run to its definition.
 //
-// It fills the index from nodes to Ended, which is not stored. It is called once, before
+// It fills the index from nodes to Ended, as the index is not stored. It is called once, before
 // anything that takes a node.
 func (r *Run) bindGraph(w *graph.Workflow) {
 	r.w, r.at = w, make([]int, len(w.Nodes()))
@@ -308,9 +308,9 @@ func (r *Run) openNode(id string) *Open {
 	return &r.Progress.Frontier[i]
 }
 
-// openNodes moves the nodes into the frontier to which a taken edge leads and whose other
-// edges are decided too, and skips those whose edges are all dead. It returns the ones
-// that it skipped. A single pass is enough, as edges lead upwards only.
+// openNodes adds a node to the frontier if a taken edge leads to it and its other edges are
+// decided. It skips a node whose edges are all dead. It returns the skipped nodes. A single pass is
+// enough, as edges lead upwards only.
 //
 // It runs at each node's end. To look each node up in the frontier there would cost the cube of
 // the nodes that are side by side.
@@ -358,7 +358,7 @@ func (r *Run) appendEnd(n *graph.Vertex, e Ended) {
 	r.Ended = append(r.Ended, e)
 }
 
-// hasEnded says whether there is nothing left to do.
+// hasEnded reports whether no node remains to be done.
 func (r *Run) hasEnded() bool { return len(r.Progress.Frontier) == 0 }
 
 // As returns the run as it was at one of its checkpoints, to be shown.
@@ -368,8 +368,7 @@ func (r *Run) As(c *Checkpoint) *Run {
 	return then
 }
 
-// Checkpoint is one state of a run. It does not change any more, but for its ID and
-// TaskID, which are its keeper's.
+// Checkpoint is one state of a run. It never changes, except that its store sets ID and TaskID.
 type Checkpoint struct {
 	ID            string    `json:"checkpoint_id"` // a UUID
 	TaskID        string    `json:"task_id"`
@@ -379,8 +378,8 @@ type Checkpoint struct {
 	AwaitingHuman bool      `json:"awaiting_human"`
 	Status        string    `json:"status"` // created, awaiting_human or resumed
 	Progress      Progress  `json:"progress"`
-	// EndedCount and MessageCount are how many of each the run has by now. What the first
-	// checkpoint does not say of the run is in its Header.
+	// EndedCount and MessageCount are how many of each the run has by now. Facts of the run that
+	// the first checkpoint lacks are in its Header.
 	EndedCount   int `json:"ended"`
 	MessageCount int `json:"messages"`
 
@@ -397,26 +396,26 @@ const (
 	CheckpointResumed  = "resumed"
 )
 
-// Entry is where an agent node is: the session of one round, and what was said in it.
+// Entry is the present state of an agent node: the session of one round, and its texts.
 type Entry struct {
 	Node    string `json:"node"`
 	Attempt int    `json:"attempt"`
 	Round   int    `json:"round"`
 	// Session is the agent's State.
 	Session jsontext.Value `json:"session,omitempty"`
-	// Text is what was said since the last of Messages.
+	// Text is the agent's text since the last of Messages.
 	Text string `json:"text,omitempty"`
 	// Messages are those of the round so far.
 	Messages []Message `json:"messages,omitempty"`
-	// CallCounts says how often each call that is not safe to repeat was made in the round, so
-	// that one which is meant to be made again has another key.
+	// CallCounts says how often each unsafe call was made in the round, so that an intended
+	// repetition has another key.
 	CallCounts map[string]int `json:"made,omitempty"`
 	// Draft and Feedback are those of the round before.
 	Draft    string `json:"draft,omitempty"`
 	Feedback string `json:"feedback,omitempty"`
 
-	// silent is the entry without the words, which is kept in its place while the answer is
-	// held back; nil: the entry itself may be kept.
+	// silent is the entry without the texts, stored in its place while the answer is held; nil if
+	// the entry itself may be stored.
 	silent *Entry
 }
 
@@ -441,7 +440,7 @@ func (i *Intent) callIdentity() string { return sameCall(i.Server, i.Tool, i.Has
 
 func sameCall(server, name, hash string) string { return server + " " + name + " " + hash }
 
-// storableEntry returns what may be kept of an entry by now. It works on nil.
+// storableEntry returns the form of an entry that may be stored now. It works on nil.
 func (e *Entry) storableEntry() *Entry {
 	if e == nil || e.silent == nil {
 		return e
@@ -449,7 +448,7 @@ func (e *Entry) storableEntry() *Entry {
 	return e.silent
 }
 
-// isSpoken says whether a message is part of what a node says.
+// isSpoken reports whether a message is part of a node's text.
 func isSpoken(n *graph.Vertex, m *Message) bool {
 	return m.Node == n.ID && (m.Role == RoleAssistant || m.Role == RoleTool && n.Kind.Results())
 }

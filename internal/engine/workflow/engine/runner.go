@@ -1,7 +1,6 @@
-// This file has the Runner, which is a stream.Runner over one Workflow, and what makes a
-// run whole again: from the question that a client sends back, or from parts that a store
-// kept. It keeps no state of runs. Each call of Continue makes an execution, which does the
-// work.
+// This file has the Runner, a stream.Runner over one Workflow. It also rebuilds a run from the
+// question that a client sends back, or from stored parts. It keeps no state of runs. Each call of
+// Continue makes an execution for the work.
 
 package engine
 
@@ -33,8 +32,7 @@ type Config struct {
 	// Records gives what keeps a run; nil, or a nil one: nothing does, and the run ends
 	// with its stream.
 	Records func(context.Context, *Run) (Records, error)
-	// Load reads a run that Records has kept. nil: what a run that waits needs is in its
-	// question.
+	// Load reads a stored run. nil: a waiting run is complete in its question.
 	Load func(ctx context.Context, id string) (*Run, error)
 	// ReportLost says that a lost call to a server is reported to its caller, and no person is asked.
 	// nil: people are asked.
@@ -44,7 +42,8 @@ type Config struct {
 	// Enter waits until a run may work; leave is called when it does not any more. The run
 	// is kept by then, so that one that waits here is lost with no process. nil: it may.
 	Enter func(context.Context) (leave func(), err error)
-	// Tracer begins the spans of runs that continue without a request. nil: they have none.
+	// Tracer begins the spans of runs that continue without a request. Without it they have no
+	// spans.
 	Tracer trace.Tracer
 	// Metrics gets runs and nodes. nil: nothing is counted.
 	Metrics *metrics.Registry
@@ -59,14 +58,13 @@ type Runner struct {
 // New returns a Runner.
 func New(cfg Config) *Runner { return &Runner{cfg: cfg, counts: newInstruments(cfg.Metrics)} }
 
-// Workflow returns what the Runner runs.
+// Workflow returns the workflow of the Runner.
 func (r *Runner) Workflow() *graph.Workflow { return r.cfg.Workflow }
 
 // Run begins a run, or continues with the one that req.Resumed holds. See stream.Runner.
 //
-// The errors of a resumed run wrap ErrRun if it cannot be read, or ErrGone if its
-// definition is gone; a decision on something that does not wait is an error too, and
-// nothing has run then.
+// The errors of a resumed run wrap ErrRun if it cannot be read, or ErrGone if its definition is
+// gone. A decision about a call that does not wait is an error too. No node has run then.
 func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	state, err := r.stateFor(ctx, req)
 	if err != nil {
@@ -89,18 +87,18 @@ func (r *Runner) stateFor(ctx context.Context, req *chat.Request) (*Run, error) 
 	return state, state.applyDecisions(req.Resumed.Decisions)
 }
 
-// handle is what is asked with in place of a Run that is kept, and what is read of any.
+// handle stands in a question in place of a stored Run, and is the part that is read of any run.
 //
-// A client carries it back and forth, so it is short and has no text of the run.
+// A client carries it back and forth, so it is short and contains no text of the run.
 type handle struct {
 	Header Header `json:"header"`
 	Stored bool   `json:"kept"`
 }
 
-// pausedRun returns the run as what waits; kept: it is in a store. The sessions of nodes that wait
-// are within it.
-func (r *Run) pausedRun(kept bool) (*run.Paused, error) {
-	if kept {
+// pausedRun returns the run as a tree that waits; stored is true if it is in a store. The sessions
+// of nodes that wait are within it.
+func (r *Run) pausedRun(stored bool) (*run.Paused, error) {
+	if stored {
 		h := handle{r.Header, true}
 		h.Header.Request = StoredRequest{}
 		return run.Pause(chat.PausedWorkflow, h)
@@ -149,8 +147,8 @@ func (r *Runner) restoreRun(ctx context.Context, state []byte) (*Run, error) {
 	return restorePaused(r.cfg.Workflow, p)
 }
 
-// Continue continues with a run until it is over or waits for people. It takes run over. req
-// says what the stream is for: its task, and the facts of its turn.
+// Continue continues with a run until it is over or waits for people. The caller gives it the run.
+// req is the request of the stream: its task, and the facts of its turn.
 //
 // The caller must not use run afterwards. Records is asked for before anything begins: if
 // another process has the run, its error is returned and nothing was emitted.
@@ -169,10 +167,10 @@ func (r *Runner) Continue(ctx context.Context, req *chat.Request, run *Run, sink
 	return x.runStream()
 }
 
-// headerOf returns what a run keeps of its request.
+// headerOf returns the part of a request that a run stores.
 //
-// Only the texts of the history are kept; parts of other kinds are left out. A request
-// without a task gets an id of its own, which nothing can be found by.
+// Only the texts of the history are kept; parts of other kinds are left out. A request without a
+// task gets a random id.
 func headerOf(req *chat.Request) Header {
 	a := StoredRequest{
 		Input: req.Input, ConversationID: req.ConversationID, UserID: req.UserID,
@@ -218,7 +216,7 @@ func (a *StoredRequest) chatRequest() chat.Request {
 // ErrRun is wrapped by the error of a stored run that cannot be continued.
 var ErrRun = run.ErrPaused
 
-// restorePaused makes a run of what waits, with the definition that it is pinned to.
+// restorePaused makes a run of a tree that waits, with the definition that the run is pinned to.
 func restorePaused(w *graph.Workflow, p *run.Paused) (*Run, error) {
 	r := new(Run)
 	if err := p.Into(r); err != nil {
@@ -260,8 +258,8 @@ func (r *Run) Join(w *graph.Workflow) error {
 	return nil
 }
 
-// askAgain makes questions about calls whose tools have changed ones about the tools as they
-// are now: else the answer to the next question would find them changed again, without end.
+// askAgain updates the questions about calls whose tools have changed: they become questions about
+// the present tools. Otherwise the next answer would find the tools changed again, without end.
 func (r *Run) askAgain(ctx context.Context, changed []string, tools Tools) {
 	if len(changed) == 0 || tools == nil {
 		return
@@ -328,7 +326,7 @@ func (r *Run) decideOne(d chat.Decision) bool {
 	return false
 }
 
-// applyOutcome takes what a person has found out of a call.
+// applyOutcome takes a person's answer about a call with an unknown outcome.
 //
 // Approve lets it be made once more, modify gives the result that the person found,
 // anything else says that it was not carried out. It returns false if nobody asks about
@@ -359,11 +357,11 @@ func (o *Open) applyOutcome(d chat.Decision) bool {
 	return true
 }
 
-// TimeOut decides what nobody has decided in time: what a node asks is refused, and so
-// are calls.
+// TimeOut decides the questions that nobody has answered in time: nodes that ask are refused, and
+// so are calls.
 //
-// A call of unknown outcome counts as not carried out, which the model learns in words: to
-// repeat it could do harm. A question with a later end stays open.
+// A call of unknown outcome counts as not carried out, and the model reads so: a repetition could
+// do harm. A question with a later end stays open.
 func (r *Run) TimeOut(now time.Time) {
 	if r.Origin != nil {
 		r.Origin.TimedOut()
@@ -398,7 +396,7 @@ func (r *Run) Request() *chat.Request {
 	return &req
 }
 
-// valueOf returns a JSON value; nil: there is none.
+// valueOf returns a JSON value; nil for an empty text.
 func valueOf(text jsontext.Value) (value any) {
 	if len(text) > 0 {
 		_ = json.Unmarshal(text, &value)
@@ -406,8 +404,8 @@ func valueOf(text jsontext.Value) (value any) {
 	return value
 }
 
-// beginSpan begins the span of a stream of a run. It links to the one before, which has ended
-// where the run waited or with its process, and takes its place in the run.
+// beginSpan begins the span of a stream of a run. It links to the previous span of the run and
+// takes its place in the run. The previous span has ended with its stream or with its process.
 //
 // The returned context has the span; the caller ends it with execution.endSpan. A run that
 // waits for days has one span for each stream, each of which links to the one before: a
@@ -415,7 +413,7 @@ func valueOf(text jsontext.Value) (value any) {
 func (r *Runner) beginSpan(ctx context.Context, run *Run) (context.Context, trace.Span) {
 	name := r.cfg.Workflow.Definition().Name
 	next, span := trace.Start(ctx, trace.Internal, trace.InvokeWorkflow, name)
-	if span.Name() == "" { // there is no request, or no telemetry
+	if span.Name() == "" { // without a request or telemetry
 		if under, root := trace.Root(ctx, r.cfg.Tracer, trace.InvokeWorkflow, name); root.On() {
 			span.End(nil)
 			next, span = under, root

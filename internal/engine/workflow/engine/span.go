@@ -10,9 +10,9 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// What a run reports of itself as spans: one for each stream of the run, below it one for each
-// attempt of a node that works, below that its agents and calls. Conditions and questions take
-// no time and have none. Without somebody who keeps spans nothing is allocated here.
+// Spans of a run: one for each stream of the run, below it one for each attempt of a node that
+// works, below that its agents and calls. Conditions and questions take no time and are without a
+// span. Without a tracer nothing is allocated here.
 
 // endSpan ends the span of a stream of the run.
 //

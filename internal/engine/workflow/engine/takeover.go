@@ -1,7 +1,7 @@
-// This file reconciles a run with what its clients have received. A process that dies may have
-// sent more than its last checkpoint has (text of a node under way) or less (an end that
-// was saved and not sent). The log of the turn says which; what is missing is sent by the
-// process that continues, so that a client which reconnects reads one consistent stream.
+// This file reconciles a run with what its clients have received. A process that dies may have sent
+// more than its last checkpoint has (text of a node under way) or less (an end that was saved and
+// not sent). The log of the turn shows the difference. The process that continues sends the missing
+// events, so that a client that reconnects reads one consistent stream.
 //
 // It reads events and changes the run's Progress. It emits nothing itself and writes
 // nothing.
@@ -20,14 +20,14 @@ import (
 	"sluice/stream"
 )
 
-// TakeOver says that the process which ran the run is gone: the nodes that may have run
-// there begin another attempt, each with what was kept last of its session. A node that waits
-// for a person did not run, and stays as it is.
+// TakeOver continues a run of a dead process: the nodes that may have run there begin another
+// attempt, each with the last journal entry of its session. A node that waits for a person did not
+// run, and stays as it is.
 //
-// emitted are the events of the run's last turn, as its log has them; nil: there is no log.
-// before is how many nodes had ended when that turn began. TakeOver returns the events that
-// the log lacks: the ends of attempts that were cut, and of nodes whose end was never sent. An
-// attempt of which no event was sent keeps its number, since a client never saw it.
+// emitted are the events in the log of the run's last turn; nil without a log. before is how many
+// nodes had ended when that turn began. TakeOver returns the events that the log lacks: the ends of
+// attempts that were cut, and of nodes whose end was never sent. An attempt without a sent event
+// keeps its number, since a client never saw it.
 func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, before int) []stream.Event {
 	attempts := make([]int, len(r.Progress.Frontier))
 	for i := range r.Progress.Frontier {
@@ -65,12 +65,13 @@ func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, be
 // of it does not count.
 func (r *Run) Overdone() bool { return r.overdone }
 
-// runTrace is what a log says of a run.
+// runTrace is the state of a run by its log.
 type runTrace struct {
 	nodes  map[string]*nodeTrace
 	text   run.Join
 	answer []byte // the text
-	// joint says that whole ends with what joins the next node's text to it, which begins at gap.
+	// joint says that answer ends with the text that joins the next node's to it; that text begins
+	// at gap.
 	joint  bool
 	gap    int
 	resets int // times that text was taken back
@@ -83,9 +84,10 @@ type runTrace struct {
 	lacks  []stream.Event
 }
 
-// nodeTrace is what the log says of one node.
+// nodeTrace is the state of one node by the log.
 //
-// attempt is 0 if the log has nothing of the node. open: its start was sent and its end was not.
+// attempt is 0 without an event of the node in the log. open: its start was sent and its end was
+// not.
 type nodeTrace struct {
 	attempt int // the last one
 	open    bool
@@ -94,7 +96,7 @@ type nodeTrace struct {
 	from    int // where the text, with what joins it to the one before, begins in the answer
 }
 
-// traceOf returns what the log says of a node, an empty nodeTrace at first.
+// traceOf returns the trace of a node, at first an empty nodeTrace.
 func (t *runTrace) traceOf(node string) *nodeTrace {
 	if t.nodes[node] == nil {
 		t.nodes[node] = new(nodeTrace)
@@ -133,7 +135,7 @@ func (t *runTrace) observeText(ev *stream.Delta) {
 	t.answer = append(t.answer, ev.Text...)
 }
 
-// observeReset takes back the end of the text, which is of the node that the event names.
+// observeReset removes the end of the text. The end belongs to the node that the event names.
 func (t *runTrace) observeReset(ev *stream.Reset) {
 	back := max(0, len(t.answer)-len(ev.Accumulated))
 	t.answer = t.answer[:len(t.answer)-back]
@@ -147,19 +149,18 @@ func (t *runTrace) observeReset(ev *stream.Reset) {
 	}
 }
 
-// addMissing adds a node's event to what is missing, and returns it so that the caller can complete it.
-// Attempts count from 1.
+// addMissing adds a node's event to the missing ones, and returns it so that the caller can
+// complete it. Attempts count from 1.
 func (t *runTrace) addMissing(n *graph.Vertex, attempt int, status stream.NodeStatus) *stream.NodeRun {
 	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
 	t.lacks = append(t.lacks, ev)
 	return ev
 }
 
-// catchUp finds what is missing in the log, and brings the run up to what was sent.
+// catchUp finds the events that the log lacks, and brings the run up to the sent text.
 //
-// Nodes are visited in the graph's order, which is the one that a process without a crash
-// would most likely have used. Text that was sent always counts as a block of its own:
-// how it began is no longer known.
+// Nodes are visited in the graph's order: a process without a crash would most likely have used it.
+// Sent text always counts as a block of its own: its begin is no longer known.
 func (t *runTrace) catchUp(run *Run) {
 	p := &run.Progress
 	for _, n := range run.w.Nodes() {
@@ -196,10 +197,10 @@ func (t *runTrace) catchUp(run *Run) {
 	}
 }
 
-// retractAttempt takes the text of a cut attempt back, but for that of the steps which are kept.
+// retractAttempt takes the text of a cut attempt back, except the text of the saved steps.
 //
-// Where readers cannot be shown that, what was said stays said, and the next attempt's text follows.
-// Where they have been shown it as often as they may the run ends.
+// If readers cannot be shown a reset, the text stays, and the next attempt's text follows. If they
+// have been shown as many resets as allowed, the run ends.
 func (t *runTrace) retractAttempt(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
 	spoken, stays := said.text.String(), said.from
 	if o.Entry != nil && o.Entry.Text != "" {
@@ -222,10 +223,10 @@ func (t *runTrace) retractAttempt(p *Progress, n *graph.Vertex, o *Open, said *n
 	t.observeEvent(ev)
 }
 
-// completeNode adds the end of a node, and the rest of its text if some of it was sent.
+// completeNode adds the end of a node, and the remaining text if some of it was sent.
 //
-// The rest is added only if what was sent is the beginning of what was stored. Otherwise the
-// text came from another attempt and stays as it was sent.
+// The remaining text is added only if the sent text is the beginning of the stored one. Otherwise
+// the text came from another attempt and stays as it was sent.
 func (t *runTrace) completeNode(run *Run, n *graph.Vertex, e *Ended, said *nodeTrace) {
 	p := &run.Progress
 	if head := said.text.String(); n.Speaks && head != "" {
@@ -273,7 +274,7 @@ func (p *Progress) unmarkSent(node string) {
 	}
 }
 
-// answerTextOf returns what a node that has ended adds to the answer.
+// answerTextOf returns the part of the answer that a node has added at its end.
 func (r *Run) answerTextOf(n *graph.Vertex) string {
 	var b strings.Builder
 	for _, m := range r.Messages {

@@ -1,5 +1,5 @@
-// This file is the kind tool, and what a worker does for such a node: its arguments, its call, and the
-// fallbacks of that. What keeps a call from being made twice is in recorder.go.
+// This file is the kind tool: a worker makes the arguments of such a node, its call, and the calls
+// of its fallbacks. The guard against a second call is in recorder.go.
 
 package engine
 
@@ -40,9 +40,9 @@ func (toolKind) Draw(n *graph.Node) (left, label, right string) { return "[[", n
 
 // runTool makes one round of a tool node: one call, or those of its fallbacks in its place.
 //
-// A fallback is tried only if the server was unavailable and the call is known to have had
-// no effect. A result that is an error is the node's failure; its text is kept as a
-// message, so that an edge on result.is_error can read it.
+// A fallback is tried only if the server was unavailable and the call certainly had no effect. A
+// result that is an error is the node's failure; its text is kept as a message, so that an edge on
+// result.is_error can read it.
 func (k *worker) runTool() error {
 	args, err := k.callArguments()
 	if err != nil {
@@ -100,12 +100,11 @@ func (k *worker) toolSpec(set *tool.Set) (*tool.Spec, error) {
 	return spec, nil
 }
 
-// allowedArguments returns the arguments with which a person lets the call be made; the given ones
-// if nobody need be asked.
+// allowedArguments returns the arguments that a person allows; the given ones if a person need not
+// be asked.
 //
-// It returns a *waiting error for a call about which nobody has decided yet. An approval is
-// for the tool as it was: if the server has changed its description since (fingerprint),
-// the call is refused.
+// It returns a *waiting error for a call without a decision. An approval is for the tool as it was:
+// if the server has changed its description since (fingerprint), the call is refused.
 func (k *worker) allowedArguments(spec *tool.Spec, args jsontext.Value) (jsontext.Value, error) {
 	hold := k.x.runner.cfg.Hold
 	if hold == nil || !hold(tool.Call{Name: spec.Name, Arguments: args}, spec) {
@@ -139,7 +138,7 @@ func (k *worker) allowedArguments(spec *tool.Spec, args jsontext.Value) (jsontex
 func (k *worker) emitRejected(spec *tool.Spec, args jsontext.Value) {
 	c := stream.Call{Attribution: k.Attribution, Tool: spec.Name, Server: spec.Server, Arguments: args}
 	c.ID = k.nodeCallID("")
-	_ = k.postItem(&stream.ToolStarted{Call: c, Repeatable: true}, "") // it does not run; its error is that of what follows
+	_ = k.postItem(&stream.ToolStarted{Call: c, Repeatable: true}, "") // it does not run; its error is in the next event
 	_ = k.postItem(&stream.ToolFailed{Call: c, ErrorType: fault.ApprovalRejected,
 		Message: "The call of " + spec.Name + " was not executed: the person who was asked has not allowed it"}, "")
 }
@@ -152,8 +151,8 @@ func (k *worker) nodeCallID(instead string) string {
 
 // missingTool says why a tool cannot be called.
 //
-// A server that cannot be reached is reported as such. One that is not configured any more ends
-// the run: nobody can continue the run.
+// A server that cannot be reached is reported as such. If the server is not configured any more,
+// the run ends: no gateway can continue it.
 func (k *worker) missingTool(set *tool.Set, server string) error {
 	for _, u := range set.Unavailable {
 		if u.Server == server {
@@ -166,15 +165,15 @@ func (k *worker) missingTool(set *tool.Set, server string) error {
 	return &fault.Error{Type: fault.ToolFailed, Message: "There is no tool " + k.n.Tool, Err: ErrGone}
 }
 
-// goneFault is the fault of a run that needs what is not there any more.
+// goneFault is the fault of a run that needs something that does not exist any more.
 func goneFault(what string) error {
 	return &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow cannot go on: " + what + " is gone", Err: ErrGone}
 }
 
 // callArguments returns the arguments of the call as one JSON object.
 //
-// Expressions see what the node's ancestors said and wrote. A value that stands for itself
-// is passed on unchanged.
+// Expressions see the texts and fields of the node's ancestors. A value that stands for itself is
+// passed on unchanged.
 func (k *worker) callArguments() (jsontext.Value, error) {
 	object := map[string]any{}
 	v := k.viewBefore()

@@ -23,7 +23,8 @@ func uuidOfParts(parts ...string) string {
 	return formatUUID([16]byte(hashParts(parts...)[:16]))
 }
 
-// The parts are separated by a zero byte, so that "a","bc" and "ab","c" differ.
+// hashParts returns the SHA-256 of the parts. They are separated by a zero byte, so that "a","bc"
+// and "ab","c" differ.
 func hashParts(parts ...string) []byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return sum[:]
@@ -36,8 +37,8 @@ func formatUUID(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// hashOfArguments returns the SHA-256 of arguments in canonical form (RFC 8785), so that the order of
-// members makes no other call; integers stay as they are, as large ones would lose digits.
+// hashOfArguments returns the SHA-256 of arguments in canonical form (RFC 8785), so that the order
+// of members does not matter. Integers stay unchanged, as large ones would lose digits.
 func hashOfArguments(args jsontext.Value) string {
 	canonical := args.Clone()
 	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {

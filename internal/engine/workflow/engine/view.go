@@ -8,16 +8,16 @@ import (
 	"sluice/internal/engine/workflow/graph"
 )
 
-// view is a run as one node sees it: what its ancestors have said and written, in the
-// graph's order. So parallel branches change nothing of one another. Variables are made when
-// they are asked for; one goroutine uses it.
+// view is a run as one node sees it: the messages and fields of its ancestors, in the graph's
+// order. So parallel branches change nothing of one another. Variables are made on demand; a single
+// goroutine uses it.
 //
-// It holds until the run changes: what was computed is kept. Code that changes own sets
-// known to nil.
+// It is valid until the run changes, as it caches computed values. Code that changes ownEnd sets
+// cachedFields to nil.
 type view struct {
 	run    *Run
 	n      *graph.Vertex // nil: all nodes are seen
-	ownEnd *Ended        // what the node has come to itself; nil: nothing yet
+	ownEnd *Ended        // the node's own end; nil before it
 	added  []Message     // by the node itself
 	round  int
 
@@ -40,8 +40,8 @@ func (r *Run) viewOf(n *graph.Vertex) *view { return &view{run: r, n: n, round: 
 // eachSeen calls f for each node that has ended and is seen, in the graph's order, and for the
 // node itself.
 //
-// The order does not depend on when nodes ended. Of two that wrote a field the later in the
-// graph wins; Compile refuses pairs for which that would be by chance.
+// The order does not depend on when nodes ended. If two nodes wrote a field, the later one in the
+// graph wins; Compile refuses pairs whose order would be random.
 func (v *view) eachSeen(f func(n *graph.Vertex, e *Ended)) {
 	for _, n := range v.run.w.Nodes() {
 		if v.n != nil && !v.n.DependsOn(n) {
@@ -138,8 +138,8 @@ func (v *view) ResolveName(name string) (any, bool) {
 
 // findLatest finds the last result, judgement and decision that are seen.
 //
-// They may be of three different nodes. What there is none of stays an empty object, on
-// whose members an expression fails and has() is false.
+// They may be of three different nodes. A missing one stays an empty object: an expression on its
+// members fails, and has() is false.
 func (v *view) findLatest() {
 	if v.result != nil {
 		return
@@ -174,8 +174,8 @@ func (v *view) findLatest() {
 
 // resultTextOf returns the text of a node's result.
 //
-// false: it has no result. A number beyond the run's messages counts among those that the
-// node has added itself.
+// It is false without a result. A number beyond the run's messages counts among those that the node
+// has added itself.
 func (v *view) resultTextOf(e *Ended) (string, bool) {
 	switch {
 	case e.Result < 0:
@@ -188,10 +188,10 @@ func (v *view) resultTextOf(e *Ended) (string, bool) {
 	return "", false
 }
 
-// jsonValueOf returns the value that a text is; ok is false if it is none, or more.
+// jsonValueOf returns the JSON value of a text; ok is false if the text is not exactly one value.
 //
-// The first character is looked at before the parser is asked, as most results are prose.
-// null counts as no value.
+// The first character is checked before the parser runs, as most results are prose. null counts as
+// no value.
 func jsonValueOf(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || !strings.ContainsRune("{[\"-0123456789tfn", rune(text[0])) {
@@ -200,19 +200,18 @@ func jsonValueOf(text string) (value any, ok bool) {
 	return value, json.Unmarshal([]byte(text), &value) == nil && value != nil
 }
 
-// State returns what the run shows of itself. It does not depend on the order in which
-// parallel nodes ended.
+// State returns the public view of the run. It does not depend on the order in which parallel nodes
+// ended.
 func (r *Run) State() State {
 	v := r.viewOf(nil)
 	s := State{Messages: v.visibleMessages(nil), NextAction: v.visibleFields().Action, CurrentAgent: v.visibleFields().agent, RoutingKey: v.visibleFields().Routing, Metadata: v.visibleFields().Metadata}
 	return s
 }
 
-// Input returns what the agent of a node is asked, as the run is now; empty if the node
-// has no agent, or its text cannot be made.
+// Input returns the input of a node's agent, as the run is now. It is empty for a node without an
+// agent, or if its template fails.
 //
-// The definition is pinned, so it is what the agent was asked in a first round; iteration
-// is 1 here.
+// The definition is pinned, so this is the input of a first round; iteration is 1 here.
 func (r *Run) Input(ctx context.Context, node string) string {
 	n := r.w.Node(node)
 	switch {

@@ -20,8 +20,8 @@ type voice struct {
 	draft stream.InnerDelta // reused for each event
 }
 
-// Of a run that continues, what was out is known by its length and its end (Progress), and
-// texts of nodes that had ended without being reported wait to be reported first.
+// init prepares the voice of an execution. If a run continues, Progress has the length and the end
+// of the sent text. Texts of nodes that ended without being reported wait to be emitted first.
 func (v *voice) init(x *execution) {
 	p := &x.state.Progress
 	v.x, v.line, v.Voice = x, map[*graph.Vertex]int{}, run.Voice{Out: &x.out, Natural: true}
@@ -45,10 +45,10 @@ func (v *voice) init(x *execution) {
 	v.Advance(v.hasEnded)
 }
 
-// hasEnded says whether a node has ended. One that was skipped has ended too and says nothing.
+// hasEnded reports whether a node has ended. A skipped node has ended too and has no text.
 func (v *voice) hasEnded(line int) bool { return v.x.state.endOf(v.nodes[line]) != nil }
 
-// saveProgress notes in the run what is out.
+// saveProgress records the length and the end of the sent text in the run.
 func (v *voice) saveProgress() {
 	p := &v.x.state.Progress
 	if v.x.held { // nothing is out
@@ -59,8 +59,8 @@ func (v *voice) saveProgress() {
 }
 
 // emitInner emits a piece of a text that is not the answer. Attempt stays 0, for it is of answers
-// that are held back; its node has reported the round of a draft. Of a round that may become an
-// answer which is held back nothing is kept.
+// that are held back; its node has reported the round of a draft. The events of a round whose text
+// may become a held answer are marked as not stored.
 func (v *voice) emitInner(k *worker, text string) {
 	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.holdsText(k.n)
 	v.x.out.Emit(&v.draft)

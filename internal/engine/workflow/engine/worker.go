@@ -1,7 +1,6 @@
-// This file has one execution of one node that works: its rounds, and the stream of events
-// that comes out of its agent. It is the branch of the agent. It never touches the Run:
-// what it knows of it is a snapshot (seen), and what it has to say goes through postItem to the
-// goroutine of the run.
+// This file has one execution of one node that works: its rounds, and the stream of events that
+// comes out of its agent. It is the branch of the agent. It never touches the Run: it reads a
+// snapshot (seen), and hands its items through postItem to the goroutine of the run.
 
 package engine
 
@@ -50,7 +49,7 @@ type worker struct {
 	recorder   recorder
 }
 
-// progress is what the rounds of a worker have made so far.
+// progress is the state of a worker's rounds.
 type progress struct {
 	round    int
 	draft    int          // of the text that comes; 0: it is said
@@ -79,9 +78,9 @@ type rejection struct{ decision *Decision }
 
 func (*rejection) Error() string { return "a person has not allowed the call" }
 
-// The run's lists are shared and only ever grow, so the worker may read the part that it
-// was given. The index at changes in place and is copied. The caller calls releaseWorker when the
-// worker has ended.
+// newWorker returns a worker for a node. The run's lists are shared and only ever grow, so the
+// worker may read the part that it was given. The index at changes in place and is copied. The
+// caller calls releaseWorker when the worker has ended.
 func newWorker(x *execution, n *graph.Vertex, o Open) *worker {
 	state := x.state
 	k := &worker{x: x, n: n, open: o, began: time.Now(), progress: progress{round: o.Round},
@@ -102,7 +101,7 @@ func newWorker(x *execution, n *graph.Vertex, o Open) *worker {
 	return k
 }
 
-// releaseWorker lets go of the worker, on the goroutine of the run.
+// releaseWorker ends the worker's context, on the goroutine of the run.
 func (k *worker) releaseWorker() {
 	if k.unwatch != nil {
 		k.unwatch()
@@ -156,7 +155,7 @@ func (k *worker) fatalError(err error) error {
 	return err
 }
 
-// lastOutcome returns what the last round came to.
+// lastOutcome returns the outcome of the last round.
 func (k *worker) lastOutcome() *outcome {
 	out := k.open.Decision.outcomeAt(k.n)
 	out.messages = append(out.messages, k.messages...)
@@ -164,12 +163,12 @@ func (k *worker) lastOutcome() *outcome {
 	return out
 }
 
-// runRound makes one round and says whether there is another.
+// runRound makes one round and reports whether another follows.
 //
-// A round that may not be the last is a draft: its text is shown as inner and not as the
-// answer, and is said afterwards if it turns out to be good. The last round that Max allows
-// is said as it comes, whatever the critic says. A round that failed is followed by another
-// one where that does no harm; the failure of the last one is the node's.
+// A round that may not be the last is a draft. Its text is emitted as inner, and again as the
+// answer if it turns out to be good. The last round that Max allows is said as it comes, whatever
+// the critic says. A round that failed is followed by another one where that does no harm; the
+// failure of the last one is the node's.
 func (k *worker) runRound() (again bool, err error) {
 	r := k.n.Repeat
 	live := k.isLast()
@@ -201,7 +200,7 @@ func (k *worker) runRound() (again bool, err error) {
 	return false, nil
 }
 
-// isGoodEnough says whether a draft is good enough: the critic judges it, and until decides.
+// isGoodEnough reports whether a draft is good enough: the critic judges it, and until decides.
 func (k *worker) isGoodEnough(draft string) (bool, error) {
 	k.feedback = ""
 	if k.n.Repeat.Critic != "" {
@@ -216,12 +215,12 @@ func (k *worker) isGoodEnough(draft string) (bool, error) {
 	return done, nil
 }
 
-// isLast says that what comes in the round is said, whatever is found.
+// isLast reports whether no round can follow: the text of this one is emitted, whatever the critic
+// says.
 func (k *worker) isLast() bool { return k.n.Repeat == nil || k.round >= k.n.Repeat.Max }
 
-// mayRepeat says whether a round that failed may be followed by another one: nothing was done
-// in it that must not be done twice, and the failure is neither the run's nor a person's
-// answer or question.
+// mayRepeat reports whether another round may follow a failed one. The failed round must not have
+// acted, and its failure must not be the run's, nor a person's answer or question.
 func (k *worker) mayRepeat(err error) bool {
 	_, asks := errors.AsType[*waiting](err)
 	_, refused := errors.AsType[*rejection](err)
@@ -231,13 +230,13 @@ func (k *worker) mayRepeat(err error) bool {
 	return isForgivable(fault.From(err))
 }
 
-// isForgivable says whether a failure is of upstreams and tools, and neither our own bug, nor our
-// lack of room, nor what a person has decided.
+// isForgivable reports whether a failure is of upstreams and tools, and not our own bug, our lack
+// of room, or a person's decision.
 func isForgivable(f *fault.Error) bool {
 	return f.Type != fault.Internal && f.Type != fault.Overloaded && f.Type != fault.ApprovalRejected
 }
 
-// roundView returns what an expression of the node sees, with what the round came to.
+// roundView returns the view of the node's expressions after the round.
 func (k *worker) roundView() *view {
 	v := k.seen.viewOf(k.n)
 	out := k.lastOutcome()
@@ -247,7 +246,7 @@ func (k *worker) roundView() *view {
 	return v
 }
 
-// viewBefore returns what an expression sees before the round.
+// viewBefore returns the view of the node's expressions before the round.
 func (k *worker) viewBefore() *view {
 	v := k.seen.decidedView(k.n, k.open.Decision)
 	v.round = k.round
@@ -256,9 +255,8 @@ func (k *worker) viewBefore() *view {
 
 // postItem hands an event or a text over.
 //
-// It waits while the queue is full. The error is that of a sink which takes nothing any
-// more. An empty text is dropped. A text is the answer's unless it is a draft or the node
-// does not speak.
+// It waits while the queue is full. The error is that of a failed sink. An empty text is dropped. A
+// text is the answer's unless it is a draft or the node does not speak.
 func (k *worker) postItem(ev stream.Event, text string) error {
 	if ev == nil && text == "" {
 		return nil
@@ -293,7 +291,7 @@ func (k *worker) Pass(ev stream.Event, inner bool) error {
 	return k.postItem(ev, "")
 }
 
-// Flush implements stream.Sink. What is queued is emitted as soon as the client takes it.
+// Flush implements stream.Sink. Queued events are emitted as soon as the client reads.
 func (k *worker) Flush() error {
 	if k.queue == nil {
 		return k.x.out.Flush()
@@ -308,8 +306,8 @@ func (k *worker) EmitText(piece *stream.Delta) error {
 	return k.postItem(nil, piece.Text)
 }
 
-// CallID implements run.Owner. It is made of the node and the agent's own, so that it does not
-// depend on what runs at the same time.
+// CallID implements run.Owner. It is made of the node and the agent's own id, so that it does not
+// depend on nodes that run at the same time.
 func (k *worker) CallID(own string, _ bool) string { return run.CallID(k.callPrefix(), own, "") }
 
 // callPrefix is n3-, n3r2- or n3r2a2-: the node's order, its round and its attempt, each
@@ -353,7 +351,7 @@ func (k *worker) takeUnsealed() string {
 	return text
 }
 
-// roundText returns all that was said in the round.
+// roundText returns the whole text of the round.
 //
 // The result of a tool is the last message. There is one by then.
 func (k *worker) roundText() string {
@@ -375,8 +373,8 @@ func (k *worker) addMessage(m Message) {
 	k.messages = append(k.messages, m)
 }
 
-// asksOutcome returns what a person must say before the node can continue, or why the records
-// of the run accepted a call no more, which no model need learn of; nil: nothing.
+// asksOutcome returns the question that a person must answer before the node continues, or the
+// error of the run's records; nil without either. No model need learn of that error.
 //
 // It is asked after each step and call. The error is a *waiting, or one that ends the run.
 func (k *worker) asksOutcome() error {
@@ -404,7 +402,7 @@ func (k *worker) callCounts() map[string]int {
 	return maps.Clone(r.callCounts)
 }
 
-// restoreCounts continues counting where the process before has stopped.
+// restoreCounts continues the counts of the previous process.
 //
 // Without that the second of two equal calls would get the key of the first, and its
 // result.
@@ -416,7 +414,7 @@ func (k *worker) restoreCounts(made map[string]int) {
 	}
 }
 
-// outcomeOf returns what a person has said of a call; nil: nothing.
+// outcomeOf returns a person's answer about a call, or nil.
 func (k *worker) outcomeOf(key string) *Outcome {
 	for i := range k.open.Outcomes {
 		if k.open.Outcomes[i].Key == key {
@@ -426,7 +424,7 @@ func (k *worker) outcomeOf(key string) *Outcome {
 	return nil
 }
 
-// hasActed says whether a call of the node's round took effect, or may have.
+// hasActed reports whether a call of the node's round took effect, or may have.
 func (k *worker) hasActed() bool {
 	r := &k.recorder
 	r.mu.Lock()
