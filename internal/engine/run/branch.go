@@ -7,30 +7,29 @@ import (
 	"sluice/stream"
 )
 
-// Branch is the sink of a run inside a turn: of an agent of a team, a node of a workflow, an
-// agent that another one called, or of an answer that is held back. It bounds the run's text,
-// says whose its events are, and gives its calls ids that are unique in the stream of the
-// turn. All of it belongs to the goroutine of the run.
+// Branch is the sink of a run inside a turn: an agent of a team, a node of a workflow, an agent
+// that another one called, or a held answer. It bounds the run's text, says whose its events are,
+// and gives its calls ids that are unique in the stream of the turn. All of it belongs to the
+// goroutine of the run.
 type Branch struct {
 	Owner       Owner
 	Attribution stream.Attribution // of events that name no origin; zero: they stay as they are
 	Max         int                // bytes of text; 0: no bound
 	Long        error              // of a longer text; nil: one that names the model
 	Size        int                // bytes of text so far
-	// Stopped is why the run was stopped: its text is too long. Nothing is passed on then.
+	// Stopped is why the run was stopped: its text is too long. From then on no event is passed on.
 	Stopped error
 }
 
-// Owner is what a Branch belongs to.
+// Owner is the run that a Branch belongs to.
 type Owner interface {
-	// EmitText gets a piece of the run's text, which belongs to its sender.
+	// EmitText gets a piece of the run's text. The piece belongs to its sender.
 	EmitText(piece *stream.Delta) error
-	// Pass gets any other event. With Branch.Attribution it may be kept: what says whose it is was
-	// copied.
-	// inner: it comes from a run further inside (stream.Inner).
+	// Pass gets any other event. With Branch.Attribution it may be retained, as its attribution was
+	// copied. inner: it comes from a run further inside (stream.Inner).
 	Pass(ev stream.Event, inner bool) error
-	// CallID returns the id that all events of a call carry. own is the agent's, or, if the
-	// event comes from further inside, the one that was given there.
+	// CallID returns the id that all events of a call carry. own is the agent's id; if the event
+	// comes from further inside, it is the id given there.
 	CallID(own string, inner bool) string
 }
 

@@ -24,8 +24,8 @@ func CallID(before, own, behind string) string {
 	return before + own[:max(0, min(len(own), maxCallID-len(before)-len(behind)))] + behind
 }
 
-// IDs are the ids of the calls of several runs, or of one, where they depend on what was
-// given before. The zero value is empty. Many goroutines may use it.
+// IDs are the ids of the calls of one or several runs, if an id depends on earlier ones. The zero
+// value is empty. Many goroutines may use it.
 type IDs struct {
 	// ByKey are the ids by what names the call. It is read and stored while no run is going on.
 	ByKey map[string]string
@@ -34,8 +34,8 @@ type IDs struct {
 	used map[string]bool
 }
 
-// Of returns the id of the call that key names: the same each time, and the first of
-// form(1), form(2), … that no other call has.
+// Of returns the id of the call that key names: the same each time, and the first of form(1),
+// form(2), … that is still free.
 func (i *IDs) Of(key string, form func(n int) string) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -59,7 +59,7 @@ func (i *IDs) Of(key string, form func(n int) string) string {
 	return id
 }
 
-// Use notes that a call has that id, which no other call gets then.
+// Use gives a call that id. No other call gets it then.
 func (i *IDs) Use(key, id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

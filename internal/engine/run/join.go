@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxProse is the longest text so far, in code points, to which the next speaker's is
-// joined in one paragraph.
+// maxProse bounds the text so far, in code points: the next speaker joins a longer text with a new
+// paragraph.
 const maxProse = 280
 
-// Join decides how texts of several speakers become one answer. Two short sentences are
-// joined in one paragraph, as a person would write them; all else becomes paragraphs of its
-// own. It needs only the length of what is out and its last bytes, so that it can be stored
-// and the decision be made by another process. The zero value is of an empty text.
+// Join decides how texts of several speakers become one answer. Two short sentences are joined in
+// one paragraph, as a person would write them; all else becomes paragraphs of its own. It needs
+// only the length of the emitted text and its last bytes, so that it can be stored and another
+// process can decide. The zero value is of an empty text.
 type Join struct {
 	Length int    `json:"length,omitempty"` // code points
 	Block  bool   `json:"block,omitempty"`  // it is more than one paragraph of prose
@@ -22,7 +22,7 @@ type Join struct {
 // maxTail holds the end of a sentence with the quotes and brackets behind it.
 const maxTail = 16
 
-// Add notes what was said last.
+// Add records a text that was emitted.
 //
 // Only the last maxTail bytes are stored. The cut may fall inside a character; only the end
 // is looked at.
@@ -41,16 +41,15 @@ func (j *Join) Add(text string) {
 	}
 }
 
-// Cut notes that so many code points at the end were taken back. How what stays ends is known
-// again with the next text, which follows at once.
+// Cut records that so many code points at the end were taken back. The end of the remaining text is
+// known again with the next text, and that follows at once.
 func (j *Join) Cut(runes int) {
 	if j.Length -= runes; j.Length <= 0 {
 		*j = Join{Tail: j.Tail[:0]}
 	}
 }
 
-// Between returns what stands between the text so far and the next speaker's, which begins
-// with next.
+// Between returns the text between the emitted text and the next speaker's; next is its begin.
 //
 // natural false always gives a new paragraph behind a text that is not empty. Line breaks
 // that the text already ends with count: there is never more than one empty line.
@@ -74,7 +73,7 @@ func trailingBreaks(tail []byte) (n int) {
 	return n
 }
 
-// EndsSentence says whether a sentence ends at the end of s; quotes, brackets and
+// EndsSentence reports whether a sentence ends at the end of s; quotes, brackets and
 // emphasis may follow its mark.
 func EndsSentence(s string) bool {
 	s = strings.TrimRight(s, "\"')]}»”’*_ \n")
@@ -82,7 +81,7 @@ func EndsSentence(s string) bool {
 	return strings.ContainsRune(".!?…:;。！？", r)
 }
 
-// beginsBlock says whether s begins with what Markdown takes for a block of its own: a
+// beginsBlock reports whether s begins with what Markdown takes for a block of its own: a
 // heading, a list, a quote, a table or code.
 func beginsBlock(s string) bool {
 	s = strings.TrimLeft(s, " \n")
@@ -98,7 +97,7 @@ func beginsBlock(s string) bool {
 	return beginsItem(s)
 }
 
-// beginsItem says whether s begins with the number of an item.
+// beginsItem reports whether s begins with the number of an item.
 func beginsItem(s string) bool {
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	return digits > 0 && digits < len(s) && (s[digits] == '.' || s[digits] == ')') && (digits+1 == len(s) || s[digits+1] == ' ')

@@ -9,12 +9,11 @@ import (
 	"fmt"
 )
 
-// Version is that of all that is stored of a run which is to continue later: of a tree, and of
-// the record of a workflow's run, which has trees in it. 1 and 2 are those of the forms that
-// were before the tree.
+// Version is the version of all stored forms of a run that is to continue later: of a tree, and of
+// the record of a workflow's run with its trees. Versions 1 and 2 are the forms before the tree.
 const Version = 3
 
-// Bounds of a tree that is read. What carries one may have room for less.
+// Bounds of a tree that is read. A carrier of the tree, such as a token, may have room for less.
 const (
 	maxPaused = 16 << 20 // bytes
 	maxDepth  = 32       // nodes within each other
@@ -27,20 +26,20 @@ var ErrVersion = errors.New("another version of this program wrote it")
 // cut or altered, or contradicts itself. Also an error that wraps ErrVersion wraps it.
 var ErrPaused = errors.New("the stored run cannot go on")
 
-// Kinds of Paused. Those of a run are also what chat.Paused.By says.
+// Kinds of Paused. The kinds of runs are the values of chat.Paused.By.
 const (
-	KindQuestion = "question" // what a person is asked, about the run within it
-	KindSession  = "session"  // a task that one agent gave to another, which is within it
+	KindQuestion = "question" // a question to a person, about the run within it
+	KindSession  = "session"  // a task that one agent gave to another; the run of that agent is within it
 )
 
 // Paused is a run that waits for a person, as a tree: a question, the run that asks it, and
 // the runs within that. It is all that is needed to continue, in this process or another.
 type Paused struct {
 	Kind  string          `json:"kind"`
-	Name  string          `json:"name,omitempty"` // by which the run that it is within knows it
+	Name  string          `json:"name,omitempty"` // its name in the run that it is within
 	State json.RawMessage `json:"state"`          // its own, without that of the runs within it
-	// Of a run that is a turn: what its agents know of one another's calls, and how many
-	// sessions they have begun.
+	// For a run that is a turn: the shared verdicts of its agents on calls, and how many sessions
+	// they have begun.
 	Shared json.RawMessage `json:"shared,omitempty"`
 	Begun  int64           `json:"begun,omitempty"`
 	Within []*Paused       `json:"within,omitempty"`
@@ -54,7 +53,7 @@ type tree struct {
 	Root    json.RawMessage `json:"paused,omitempty"`
 }
 
-// before are the members by which the forms before the tree are known.
+// before has the members by which ReadPaused recognizes the forms before the tree.
 type before struct {
 	tree
 	Agent  int             `json:"version"` // of an agent and of a team
@@ -62,7 +61,7 @@ type before struct {
 	Header struct {
 		Version int `json:"schema"`
 	} `json:"header"` // of a workflow's run
-	// Of the turn of a team or a workflow, which is in it.
+	// the turn of a team or a workflow, with the run in it
 	Turn   json.RawMessage `json:"team"`
 	Shared json.RawMessage `json:"shared"`
 	Begun  int64           `json:"begun"`
@@ -97,10 +96,10 @@ func sumOf(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ReadPaused reads a tree of a kind. One of the forms before the tree becomes a node that has all
-// of it as its State: Into and Child find there what they look for.
+// ReadPaused reads a tree of a kind. A form before the tree becomes a node with all of the form as
+// its State: Into and Child find their data there.
 //
-// Its errors wrap ErrPaused, and ErrVersion where that is the reason.
+// Its errors wrap ErrPaused, and ErrVersion if that is the reason.
 func ReadPaused(kind string, text []byte) (*Paused, error) {
 	p, err := readStoredTree(kind, text)
 	if err != nil {
@@ -131,7 +130,7 @@ func readStoredTree(kind string, text []byte) (*Paused, error) {
 	return &Paused{Kind: kind, State: text}, nil
 }
 
-// readTurn reads what a turn was saved with.
+// readTurn reads the saved state of a turn.
 func (t *before) readTurn(kind string) (*Paused, error) {
 	p, err := readStoredTree(kind, t.Turn)
 	if err == nil {
@@ -150,7 +149,7 @@ func (t *before) readRoot(kind string) (*Paused, error) {
 	return p, err
 }
 
-// verifyChecksum says whether a text has that checksum, however it is spaced.
+// verifyChecksum returns an error unless a text has that checksum, however it is spaced.
 func verifyChecksum(text []byte, sum string) error {
 	var compact bytes.Buffer
 	if json.Compact(&compact, text) != nil || sumOf(compact.Bytes()) != sum {
@@ -159,7 +158,7 @@ func verifyChecksum(text []byte, sum string) error {
 	return nil
 }
 
-// isComplete says whether a tree is whole and at most so deep.
+// isComplete reports whether a tree is whole and at most so deep.
 func (p *Paused) isComplete(depth int) bool {
 	if p == nil || p.Kind == "" || isNothing(p.State) || depth == 0 {
 		return false
@@ -182,8 +181,8 @@ func (p *Paused) Into(state any) error {
 	return nil
 }
 
-// Child returns the run of a kind and a name within p. stored is what p's State has of it, which
-// it has in the forms before the tree only.
+// Child returns the run of a kind and a name within p. stored is the child in p's State; only the
+// forms before the tree have it there.
 func (p *Paused) Child(kind, name string, stored json.RawMessage) (*Paused, error) {
 	if len(stored) > 0 {
 		return ReadPaused(kind, stored)

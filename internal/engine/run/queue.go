@@ -21,16 +21,15 @@ type Item[O any] struct {
 	End   func() // takes the end of the run into the turn, on the turn's goroutine
 }
 
-// Queue hands what runs emit from their goroutines to that of the turn. It is not a Go
-// channel for two reasons: its bound is in bytes, as a result of a tool can be a megabyte
-// and a delta ten bytes, and its reader gets all that is there at once, so that a slow
-// client gets few and large writes.
+// Queue hands the items of runs from their goroutines to that of the turn. It is not a Go channel
+// for two reasons: its bound is in bytes, as a result of a tool can be a megabyte and a delta ten
+// bytes. And its reader gets all items at once, so that a slow client gets few and large writes.
 //
-// A slow client stops the events of the runs, but never their ends: a run that is done
-// gives its place free.
+// A slow client stops the events of the runs, but never their ends: a run that has ended frees its
+// slot.
 //
-// Many goroutines put, one receives. Nothing closes a queue at the end of a turn; it is
-// garbage then.
+// Many goroutines put, one receives. A queue is not closed at the end of a turn; it is garbage
+// then.
 type Queue[O any] struct {
 	mu     sync.Mutex // guards the fields below
 	items  []Item[O]
@@ -48,11 +47,11 @@ func NewQueue[O any]() *Queue[O] {
 	return q
 }
 
-// Put adds an event or a text, and waits while there is no room.
+// Put adds an event or a text, and waits while the queue is full.
 //
-// It returns nil if ctx, which is the run's, has ended while it waited: the run notices that
-// itself, and the item is added beyond the bound. An error is the one of Close. Who cancels
-// ctx calls Wake.
+// If ctx, the context of the run, ends during the wait, it returns nil: the run notices the end
+// itself, and the item is added beyond the bound. An error is the one of Close. The code that
+// cancels ctx calls Wake.
 func (q *Queue[O]) Put(ctx context.Context, it Item[O]) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +108,7 @@ func (q *Queue[O]) Close(err error) {
 	q.room.Broadcast()
 }
 
-// itemSize is about what an item costs while it waits.
+// itemSize returns about how many bytes an item takes while it waits.
 func (it *Item[O]) itemSize() int {
 	const itself = 128
 	switch ev := it.Event.(type) {

@@ -2,9 +2,9 @@ package run
 
 import "sluice/stream"
 
-// Voice emits the texts of several speakers as one answer: one after the other in the order
-// of Lines, the text of the first that has not ended as it comes. So the answer does not
-// depend on which speaker is faster. One goroutine uses it.
+// Voice emits the texts of several speakers as one answer: one after the other in the order of
+// Lines, the text of the first that has not ended as it comes. So the answer does not depend on
+// which speaker is faster. A single goroutine uses it.
 type Voice struct {
 	Out     *Out
 	Lines   []Line // never moved once texts have come
@@ -24,8 +24,8 @@ type Line struct {
 	Spoke       bool     // some of its text is out
 }
 
-// Text emits a piece of a line's text, or stores it until those before have ended.
-// The caller bounds what is stored.
+// Text emits a piece of a line's text, or stores it until those before have ended. The caller
+// bounds the stored pieces.
 func (v *Voice) Text(line int, text string) {
 	if text == "" {
 		return
@@ -56,8 +56,8 @@ func (v *Voice) speakText(line int, text string) {
 	_ = v.Out.Emit(&v.delta)
 }
 
-// Reset takes back the end of a line's text: of what waits, or else, by an event, of what is out.
-// A line is out to its end or not at all.
+// Reset takes back the end of a line's text: of its pending pieces, or else, by an event, of its
+// emitted text. A line is out to its end or not at all.
 func (v *Voice) Reset(line int, ev *stream.Reset) {
 	if l := &v.Lines[line]; line != v.Speaker {
 		l.Pending = Cut(l.Pending, ev.Back)
@@ -88,8 +88,8 @@ func (v *Voice) EmitPlain(text string) {
 	}
 }
 
-// Advance moves on to the first line that has not ended, and emits what was stored of the
-// lines up to that one. It is called after each end of a line.
+// Advance moves on to the first line that has not ended, and emits the pending texts of the lines
+// up to it. It is called after each end of a line.
 func (v *Voice) Advance(ended func(line int) bool) {
 	for v.Speaker < len(v.Lines) {
 		v.releaseLine(v.Speaker)
@@ -100,7 +100,7 @@ func (v *Voice) Advance(ended func(line int) bool) {
 	}
 }
 
-// FlushEnded emits what was stored of all lines that have ended, though lines before them have not:
+// FlushEnded emits the pending texts of all lines that have ended, though earlier lines have not:
 // those wait for a person.
 func (v *Voice) FlushEnded(ended func(line int) bool) {
 	for line := range v.Lines {
@@ -110,7 +110,7 @@ func (v *Voice) FlushEnded(ended func(line int) bool) {
 	}
 }
 
-// releaseLine emits what was stored of one line.
+// releaseLine emits the pending texts of a line.
 func (v *Voice) releaseLine(line int) {
 	pending := v.Lines[line].Pending
 	v.Lines[line].Pending = nil
