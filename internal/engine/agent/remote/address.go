@@ -27,7 +27,7 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("2001::/32"),      // Teredo (RFC 4380)
 }
 
-// isPublic says whether an address belongs to a host of the public network.
+// isPublic reports whether an address belongs to a host of the public network.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
@@ -41,7 +41,7 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// isNear says whether the other end of a connection is known not to be public.
+// isNear reports whether the other end of a connection is known not to be public.
 func isNear(at net.Addr) bool {
 	tcp, ok := at.(*net.TCPAddr)
 	return ok && !isPublic(tcp.AddrPort().Addr())

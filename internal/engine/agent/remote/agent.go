@@ -1,17 +1,16 @@
 // Package remote runs agents that are somewhere else, over the Agent2Agent protocol:
 // the client half, to which internal/edge/dialect/a2a is the server.
 //
-// An Agent is a stream.Runner. It reads the agent's card, and again each Refresh; sends a
-// turn's request as one message; and emits the text of the reply as deltas. A message is sent
-// once. A stream that is cut is taken up where it was, by the task's id; if that fails nobody
-// knows what the agent did, and the error says so.
+// An Agent is a stream.Runner. It reads the agent's card, and again each Refresh; sends a turn's
+// request as one message; and emits the text of the reply as deltas. A message is sent once. If a
+// stream is cut, the Agent follows the task again by its id. If that fails, the work of the remote
+// agent is unknown, and the error says so.
 //
-// The other side is not trusted: what it sends is bounded, its texts are cleaned before
-// they are shown, no redirect is followed, and headers that the operator has set go to the
-// card's origin alone.
+// The other side is not trusted. Its data is bounded, its texts are cleaned before they are
+// emitted, and no redirect is followed. The operator's headers go to the card's origin alone.
 //
-// One goroutine of each Agent reads the card, others cancel tasks whose turn is over. Close
-// waits for them.
+// One goroutine of each Agent reads the card; others cancel tasks whose turn is over. Close waits
+// for them.
 package remote
 
 import (
@@ -60,8 +59,8 @@ type Agent struct {
 
 	running sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows, and running.Go against Close
-	card     *card      // nil: there is none now
+	mu       sync.Mutex // guards the fields below, and running.Go against Close
+	card     *card      // nil while the card is unavailable
 	last     Texts      // of the card that was read last
 	reported bool       // last was reported
 	failures int        // in a row
@@ -79,7 +78,7 @@ func New(cfg Config) *Agent {
 	return a
 }
 
-// Close stops reading the card, and waits for what is under way. Turns that run continue.
+// Close stops reading the card and waits for the goroutines of the Agent. Turns that run continue.
 func (a *Agent) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -91,7 +90,7 @@ func (a *Agent) Close() {
 // Tried is closed when the card was asked for once, whatever came of it.
 func (a *Agent) Tried() <-chan struct{} { return a.tried }
 
-// Available says whether the agent can be asked now: its card is there, and its breaker
+// Available reports whether the agent can be asked now: its card is there, and its breaker
 // lets calls through.
 func (a *Agent) Available() bool {
 	a.mu.Lock()
@@ -104,7 +103,7 @@ func (a *Agent) Available() bool {
 	return b.State != health.Open || b.RetryAfter == 0
 }
 
-// Texts returns what the card that was read last says of the agent.
+// Texts returns the texts of the card that was read last.
 func (a *Agent) Texts() Texts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,7 +169,7 @@ func (a *Agent) readCard() time.Duration {
 	return wait
 }
 
-// currentCard returns the card; nil: there is none.
+// currentCard returns the card, or nil if it is unavailable.
 func (a *Agent) currentCard() *card {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,20 +18,21 @@ type answer struct {
 	artifacts map[sdk.ArtifactID]*artifact
 	last      *artifact // the one that was reported last
 	size      int       // bytes of all text
-	// blind says that the stream was taken up, and that no event has shown yet where it
-	// continues: pieces may be missing, so that only the task itself can be believed.
+	// blind says that the stream was resumed, and that its position is not known yet. Pieces may be
+	// missing, so that only the task itself can be believed.
 	blind bool
 }
 
 // artifact is one text of an answer.
 type artifact struct {
 	shownText []byte
-	// at is how much of the text has come. It is less than what was shown where the agent
+	// at is how much of the text has come. It is less than the length of shownText if the agent
 	// begins again.
 	at        int
 	complete  bool // its last piece has come
-	retracted bool // all of it was taken back, and what stands in front of it stays
-	// restarted says that the agent has begun the text again: what follows need not be what was shown.
+	retracted bool // all of it was taken back, and the text in front of it stays
+	// restarted says that the agent has begun the text again: the next pieces may differ from the
+	// emitted text.
 	restarted bool
 }
 
@@ -48,15 +49,15 @@ func (a *answer) artifactOf(id sdk.ArtifactID) *artifact {
 	return t
 }
 
-// newInPiece returns what is new in the next piece of an artifact.
+// newInPiece returns the new text in the next piece of an artifact.
 func (t *artifact) newInPiece(piece string) string {
 	skip := min(max(len(t.shownText)-t.at, 0), len(piece))
 	t.at += len(piece)
 	return strings.ToValidUTF8(piece[skip:], "")
 }
 
-// newInText returns what is new in the whole text of an artifact. A text that does not continue where
-// the one before ended is a new one: what is shown cannot be taken back.
+// newInText returns the new text in the full text of an artifact. If the text does not continue the
+// emitted one, it is a new text: the emitted one cannot be taken back.
 func (t *artifact) newInText(text string) string {
 	switch {
 	case strings.HasPrefix(text, string(t.shownText)):
@@ -71,7 +72,7 @@ func (t *artifact) newInText(text string) string {
 	return text
 }
 
-// differsFrom says whether a text that begins behind at differs from what was shown.
+// differsFrom reports whether a text that begins after at differs from the emitted text.
 func (t *artifact) differsFrom(at int, text string) bool {
 	n := min(len(t.shownText)-at, len(text))
 	return n > 0 && string(t.shownText[at:at+n]) != text[:n]
@@ -88,8 +89,8 @@ func (t *artifact) commonLength(text string) (n int) {
 	return n
 }
 
-// retractText takes back what was shown of an artifact behind at. It returns false if that cannot be
-// done: nobody knows the word for it, or something else was shown behind it.
+// retractText takes back the emitted text of an artifact after at. It returns false if that cannot
+// be done: the client cannot show it, or a later text was emitted.
 func (c *call) retractText(t *artifact) bool {
 	gone := t.shownText[t.at:]
 	if !c.retracts || t != c.answer.last || c.isComplete || c.sinkErr != nil {
@@ -103,8 +104,8 @@ func (c *call) retractText(t *artifact) bool {
 	return true
 }
 
-// acceptEvent takes an event, and says whether the reply is over. What comes after the end, and of
-// other tasks, nobody asked for.
+// acceptEvent takes an event, and says whether the reply is over. Events after the end, and of
+// other tasks, are ignored.
 func (c *call) acceptEvent(ev sdk.Event) bool {
 	switch e := ev.(type) {
 	case *sdk.Message:
@@ -159,8 +160,8 @@ func (c *call) acceptPiece(e *sdk.TaskArtifactUpdateEvent) {
 	}
 }
 
-// replaceText takes the whole text of an artifact so far. One that is another than what was shown
-// begins again, if that can be shown.
+// replaceText takes the whole text of an artifact so far. If the text differs from the emitted one,
+// it begins again, as far as a reset can be emitted.
 func (c *call) replaceText(t *artifact, text string) {
 	if t.differsFrom(0, text) {
 		at := t.at
@@ -174,8 +175,8 @@ func (c *call) replaceText(t *artifact, text string) {
 	c.emitText(t, t.newInText(text))
 }
 
-// isOurs says whether an event is about the task of this message, which the first one
-// names.
+// isOurs reports whether an event belongs to the task of this message. The first event names the
+// task.
 func (c *call) isOurs(id sdk.TaskID) bool {
 	if c.task == "" && id != "" {
 		c.task = id
@@ -184,7 +185,8 @@ func (c *call) isOurs(id sdk.TaskID) bool {
 	return id == c.task && id != ""
 }
 
-// acceptState takes a state of the task. One that it waits in, or that is final, ends the reply.
+// acceptState takes a state of the task. A final state, or a state in which the task waits, ends
+// the reply.
 func (c *call) acceptState(s *sdk.TaskStatus) {
 	if c.isComplete || c.sinkErr != nil {
 		return

@@ -34,15 +34,15 @@ const (
 	maxInterface = 2048
 )
 
-// Texts are what a card says for people and for routers: one line each, without control
-// characters, and of bounded length. They are data of the other side's.
+// Texts are a card's texts for people and for routers: single lines without control characters, and
+// of bounded length. They are data of the other side's.
 type Texts struct {
 	Name         string
 	Capabilities []string // names and tags of skills
 	Examples     []string
 }
 
-// equal says whether both say the same.
+// equal reports whether both say the same.
 func (t Texts) equal(o Texts) bool {
 	return t.Name == o.Name && slices.Equal(t.Capabilities, o.Capabilities) && slices.Equal(t.Examples, o.Examples)
 }
@@ -114,7 +114,7 @@ func (a *Agent) fetchCard(ctx context.Context) (*card, error) {
 	return a.parseCard(text, near)
 }
 
-// withoutURL returns err without the URL, which may hold a secret.
+// withoutURL returns err without the URL, as a URL may hold a secret.
 func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
@@ -164,7 +164,7 @@ func (a *Agent) transportTo(e endpoint, version string, near bool) sdkclient.Tra
 	return transportFor(version, e, a.newClient(via))
 }
 
-// whyUnusable says why a card has no endpoint for us.
+// whyUnusable returns the reason why no endpoint of a card can be used.
 func (a *Agent) whyUnusable(d *document) error {
 	for _, e := range d.listEndpoints() {
 		if v := versionOf(e.ProtocolVersion); (v == "1.0" || v == "0.3") && !a.isTrusted(e.URL) {
@@ -204,7 +204,7 @@ func versionOf(s string) string {
 	return parts[0] + "." + parts[1]
 }
 
-// isTrusted says whether requests may go to an endpoint: to the card's origin, and to those
+// isTrusted reports whether requests may go to an endpoint: to the card's origin, and to those
 // that the operator has named. A card could name a service of our own network otherwise.
 func (a *Agent) isTrusted(endpoint string) bool {
 	u, err := url.Parse(endpoint)
@@ -219,7 +219,7 @@ func isEndpoint(u *url.URL) bool {
 	return u.Host != "" && u.User == nil && u.Fragment == "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// originOf returns scheme, host and port of a URL; empty: it is none.
+// originOf returns scheme, host and port of a URL; empty if the text is not a URL with a host.
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -262,7 +262,7 @@ func olderREST(endpoint string, client *http.Client) sdkclient.Transport {
 	return t
 }
 
-// publicTexts returns what the card says for people.
+// publicTexts returns the card's texts for people.
 func (d *document) publicTexts() (t Texts) {
 	t.Name = singleLine(d.Name, maxName)
 	for _, s := range d.Skills {
@@ -284,8 +284,8 @@ func (t *Texts) addCapability(name string) {
 	}
 }
 
-// singleLine makes one line of what a card says. It stands in the prompt of the router, where
-// nothing may look like a line more, nor hide from the person who reads the prompt.
+// singleLine makes one line of a text of the card. It stands in the prompt of the router. So it
+// must not look like a further line, nor hide anything from a person who reads the prompt.
 func singleLine(s string, limit int) string {
 	head, _ := chat.Truncate(s, 4*limit) // the rest need not be looked at
 	return chat.Line(strings.Map(func(r rune) rune {

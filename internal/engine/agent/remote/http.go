@@ -20,7 +20,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Bounds of what an agent sends.
+// Bounds of the replies of an agent.
 const (
 	maxReply = 4 << 20
 	maxEvent = 1 << 20
@@ -31,12 +31,12 @@ var errTooLarge = errors.New("the agent sent more than is read")
 
 const eventStream = "text/event-stream"
 
-// NewTransport returns what an Agent sends its requests with.
+// NewTransport returns the transport for an Agent's requests.
 func NewTransport() *http.Transport { return transportOf(&net.Dialer{Timeout: dialTime}) }
 
-// NewForeignTransport returns what an Agent sends requests with to an origin that its card
-// has named: one that connects to public addresses alone. It looks at the address that is
-// dialled, so that no name can lead elsewhere.
+// NewForeignTransport returns the transport for requests to an origin that the card has named: it
+// connects to public addresses alone. It looks at the address that is dialled, so that no name can
+// lead elsewhere.
 func NewForeignTransport() *http.Transport {
 	return transportOf(&net.Dialer{Timeout: dialTime, Control: func(_, address string, _ syscall.RawConn) error {
 		if at, err := netip.ParseAddrPort(address); err != nil || !isPublic(at.Addr()) {
@@ -53,17 +53,17 @@ func transportOf(dialer *net.Dialer) *http.Transport {
 	}
 }
 
-// exchange is what a request is sent with, and what became of it: the library between us and
-// the wire hands on nothing but the context. What became of it is read when it is over.
+// exchange carries the facts of a request and of its reply: the library between us and the wire
+// hands on only the context. The facts of the reply are read after the exchange.
 type exchange struct {
 	hops   int         // how many gateways the turn has come through, this one among them
 	sent   atomic.Bool // some of it may have arrived
-	status int         // 0: there was no reply
-	// retryAfter is what the reply says; 0: nothing.
+	status int         // 0 without a reply
+	// retryAfter is the wait that the reply asks for; 0 without one.
 	retryAfter time.Duration
 }
 
-// wasRefused says whether the agent, or what stands before it, has not accepted the message.
+// wasRefused reports whether the agent, or a proxy in front of it, has refused the message.
 func (x *exchange) wasRefused() bool {
 	return x.status == http.StatusTooManyRequests || x.status == http.StatusServiceUnavailable
 }
@@ -76,7 +76,7 @@ func (x *exchange) inContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// inWatchedContext is within for the request of which it matters whether some of it was sent.
+// inWatchedContext is inContext for a request that must be known as sent or not.
 func (x *exchange) inWatchedContext(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(x.inContext(ctx), &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
 }
@@ -86,7 +86,7 @@ func (a *Agent) newClient(via http.RoundTripper) *http.Client {
 	return &http.Client{Transport: guard{a, via}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// guard sends the requests of an agent, and bounds what comes back.
+// guard sends the requests of an agent, and bounds the replies.
 type guard struct {
 	agent *Agent
 	via   http.RoundTripper
@@ -127,8 +127,8 @@ func (x *exchange) recordReply(resp *http.Response) {
 	}
 }
 
-// boundBody bounds the body of a response. One of another type than the events that were asked for
-// becomes an event.
+// boundBody bounds the body of a response. If the body is not the stream of events that was asked
+// for, it becomes one event.
 func boundBody(resp *http.Response, accept string) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
@@ -180,7 +180,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *bounded) Close() error { return b.body.Close() }
 
-// events is a stream of which each event is bounded.
+// events is a stream with a bound for each event.
 type events struct {
 	body io.ReadCloser
 	size int // of the event at hand

@@ -13,9 +13,9 @@ import (
 // gateway like this one takes 5,000.
 const maxMessage = 4800
 
-// messageOf returns what the agent receives: the request, and before it what belongs to the
-// turn. Agents elsewhere know neither the conversation nor its other agents. What does not fit
-// is left out: of what was said before the oldest.
+// messageOf returns the message for the agent: the request, and before it the parts that belong to
+// the turn. Agents elsewhere know neither the conversation nor its other agents. Parts that do not
+// fit are left out, of earlier texts the oldest first.
 func messageOf(req *chat.Request) string {
 	request := req.FullInput()
 	room := maxMessage - utf8.RuneCountInString(request) - len("The request:\n")
@@ -57,13 +57,13 @@ func quoteResults(req *chat.Request) (quotes []chat.Quote) {
 	return quotes
 }
 
-// noTools offers no tool: an agent elsewhere makes none of the calls of the turns before.
+// noTools offers no tool: a remote agent makes none of the calls of earlier turns.
 func noTools(string) bool { return false }
 
-// minQuote is the least room in which a quote says anything, in bytes.
+// minQuote is the least room in which a quote is useful, in bytes.
 const minQuote = 256
 
-// earlierTexts says what was said before, as much of its end as there is room for.
+// earlierTexts returns the earlier messages of the conversation, as many of the last ones as fit.
 func earlierTexts(messages []chat.Message, room int) string {
 	const title = "Earlier in the conversation:"
 	room -= len(title)

@@ -15,7 +15,7 @@ import (
 	"sluice/stream"
 )
 
-// Bounds of what is done about a message whose reply does not come in one piece.
+// Bounds of the waits for a reply that does not come in one piece.
 const (
 	resumes     = 3
 	resumeWait  = 100 * time.Millisecond // doubled each time
@@ -32,9 +32,10 @@ const (
 	loopMessage    = "The request has come through too many gateways"
 )
 
-// Run implements stream.Runner. Of a message that provably did not arrive the error is
-// fault.AgentUnavailable and can be tried again; of any other its Unknown is set. A request whose
-// turn another process began sends none: it goes on with the task that the message had begun.
+// Run implements stream.Runner. If the message provably did not arrive, the error is
+// fault.AgentUnavailable and the message can be sent again; otherwise the error's Unknown is set. A
+// request whose turn another process began sends none: it continues the task that the message had
+// begun.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	select {
 	case <-a.tried:
@@ -68,10 +69,10 @@ type call struct {
 	hops  int // of its requests: see exchange
 	ctx   context.Context
 	sink  stream.Sink
-	// retracts says that what was shown can be taken back.
+	// retracts says that emitted text can be taken back.
 	retracts bool
-	// saving keeps the task; nil: nothing does. kept says that it has, and named, if it is set, is
-	// to be called once the task is known.
+	// saving saves the task; nil if the turn is not saved. isStored says that it has. named, if it
+	// is set, must be called once the task is known.
 	saving   *chat.Saving
 	isStored bool
 	named    func()
@@ -125,7 +126,7 @@ func (c *call) readReply(req *chat.Request) error {
 	return c.sendMessage(send)
 }
 
-// breakerVerdict is what the breaker receives.
+// breakerVerdict returns the call's verdict for the breaker.
 func (c *call) breakerVerdict(err error) (breaker.Verdict, error) {
 	cause := fault.Cause(c.ctx)
 	switch {
@@ -181,8 +182,8 @@ func (c *call) resumeTask(err error) error {
 	return c.agent.lostFailure(lostMessage, causeOf(err))
 }
 
-// checkStreamEnd says whether there is nothing to take up after a stream: it is complete, nobody
-// waits for it, or what the agent sends is too much.
+// checkStreamEnd reports whether the stream need not be followed again: it is complete, its turn is
+// over, or the agent sends too much.
 func (c *call) checkStreamEnd(err error) (bool, error) {
 	if c.isComplete || c.sinkErr != nil || c.ctx.Err() != nil {
 		return true, nil
@@ -278,7 +279,7 @@ func (c *call) failReply(message string, cause error, blame bool) {
 	c.isComplete, c.blame, c.err = true, blame, c.agent.lostFailure(message, cause)
 }
 
-// causeOf returns what may be logged of an error: nothing that the agent wrote.
+// causeOf returns the part of an error that may be logged: no text of the agent.
 func causeOf(err error) error {
 	switch e, ok := errors.AsType[*sdk.Error](err); {
 	case err == nil:
@@ -306,7 +307,7 @@ func waitFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// cancelTask has the agent cancel a task whose turn is over, which does not wait for it.
+// cancelTask has the agent cancel a task whose turn is over. The turn does not wait for that.
 func (a *Agent) cancelTask(c *card, task sdk.TaskID) {
 	ask := func() {
 		ctx, stop := context.WithTimeout(context.Background(), cancelLimit)

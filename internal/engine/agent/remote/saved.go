@@ -1,5 +1,5 @@
-// This file keeps which task a message has begun (chat.Saver), and takes that task up in the
-// process that goes on with the turn: a message is sent once, whichever process reads its reply.
+// This file saves the task that a message has begun (chat.Saver). The process that continues the
+// turn follows that task: a message is sent once, whichever process reads its reply.
 
 package remote
 
@@ -20,12 +20,12 @@ const maxTask = 1 << 10
 // stoppedMessage is the text for people where a turn goes on, and nobody knows the task.
 const stoppedMessage = "The gateway stopped while the agent was at work: what it has done is not known"
 
-// saved is what is kept of a call. The text of its reply is not: the task has all of it.
+// saved is the stored state of a call. It lacks the text of the reply: the task has all of it.
 type saved struct {
 	Task sdk.TaskID `json:"task"`
 }
 
-// taskOf returns the task with which a request goes on; empty: it begins one.
+// taskOf returns the task that a request continues; empty if the request begins one.
 func (a *Agent) taskOf(req *chat.Request) (sdk.TaskID, error) {
 	if req.Resumed == nil {
 		return "", nil
@@ -44,8 +44,8 @@ func (a *Agent) taskOf(req *chat.Request) (sdk.TaskID, error) {
 	return s.Task, nil
 }
 
-// awaitCard returns the card of an agent that may be asked now, and what is called at the end of that.
-// An agent whose task is taken up is waited for a moment: its card may have to be read first.
+// awaitCard returns the card of an agent that may be asked now, and a function for the end of the
+// call. If the request continues a task, it waits a moment: the card may have to be read first.
 func (a *Agent) awaitCard(ctx context.Context, task sdk.TaskID) (*card, func(breaker.Verdict, error), error) {
 	for n := 0; ; n++ {
 		card, done, err := a.admitCall(ctx)
@@ -58,7 +58,7 @@ func (a *Agent) awaitCard(ctx context.Context, task sdk.TaskID) (*card, func(bre
 	}
 }
 
-// admitCall returns the card, and what is called at the end of a call.
+// admitCall returns the card, and a function for the end of the call.
 func (a *Agent) admitCall(ctx context.Context) (*card, func(breaker.Verdict, error), error) {
 	card := a.currentCard()
 	if card == nil {
@@ -71,8 +71,8 @@ func (a *Agent) admitCall(ctx context.Context) (*card, func(breaker.Verdict, err
 	return card, done, nil
 }
 
-// beginMessage notes that a message is under way whose task nobody knows yet: a turn that is left to
-// another process waits a moment for it.
+// beginMessage records that a message without a known task is under way. A turn that is handed over
+// waits a moment for it.
 func (c *call) beginMessage() {
 	if c.saving != nil {
 		c.named = c.saving.Begin()
@@ -87,8 +87,8 @@ func (c *call) endNaming() {
 	}
 }
 
-// storeTask brings the task into the store at once: until the agent says something there may be no
-// other event to bring it. Without the store the turn goes on, and nobody takes the task up.
+// storeTask stores the task at once: the agent's next event, which would store it too, may come
+// late. Without the store the turn continues, and no other process can follow the task.
 func (c *call) storeTask() {
 	if c.saving != nil && len(c.task) <= maxTask {
 		c.isStored = true
@@ -106,8 +106,9 @@ func (c *call) saveTask() error {
 	return c.saving.Confirm()
 }
 
-// isTakenOver says whether another process reads the reply, or may: then the task is not this one's to
-// cancel. The store decides, as a process that stood still for a while knows nothing of the other.
+// isTakenOver reports whether another process reads the reply, or may: then the task is not this
+// one's to cancel. The store decides, as a process that stood still for a while does not know of
+// another owner.
 func (c *call) isTakenOver() bool {
 	return c.isStored && (c.saving.IsHandedOver() || c.saveTask() != nil || c.saving.IsHandedOver())
 }

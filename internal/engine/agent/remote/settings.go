@@ -5,14 +5,13 @@ import (
 	"sluice/internal/base/config"
 )
 
-// Common is what is set of all Agents from outside.
+// Common are the settings of all Agents.
 type Common struct {
 	// Breaker guards each of them, under its own name.
 	Breaker breaker.Config
 }
 
-// Settings registers what can be set of all Agents from outside. It is bound to c's part of
-// type Common.
+// Settings registers the settings of all Agents. It is bound to c's part of type Common.
 func Settings(c *config.Config) config.Section {
 	return config.Section{Name: "remote", Settings: []config.Setting{
 		breaker.Setting("SLUICE_A2A_BREAKER", &config.Bind[Common](c).Breaker, breaker.Config{},
