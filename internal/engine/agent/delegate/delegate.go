@@ -1,8 +1,8 @@
-// Package delegate lets agents give tasks to other agents, as calls of tools. A delegate is a
-// tool named after its agent; a call of it is a session (session.go), which is a branch of
-// the turn. The bounds hold for a turn as a whole: how deep tasks are handed on, how many
-// sessions there are, and how many at once. A call beyond a bound is refused with a hint for
-// the model, and the turn continues.
+// Package delegate lets agents give tasks to other agents, as calls of tools. A delegate is a tool
+// named after its agent. A call of it is a session (session.go), that is, a branch of the turn. The
+// bounds hold for a turn as a whole: how deep tasks are handed on, how many sessions there are, and
+// how many at once. A call beyond a bound is refused with a hint for the model, and the turn
+// continues.
 package delegate
 
 import (
@@ -31,8 +31,8 @@ const (
 	maxTask     = 5000           // code points
 	maxContext  = 16 << 10       // bytes
 	maxFacts    = 4 * maxContext // of the quote of a context
-	maxSummary  = 4 << 10        // bytes of what the caller is given
-	maxText     = 2 << 20        // bytes of what one session may say
+	maxSummary  = 4 << 10        // bytes of the summary for the caller
+	maxText     = 2 << 20        // bytes of one session's text
 	maxDepth    = 3
 	maxRunning  = 8  // sessions at the same time
 	maxSessions = 20 // of a turn
@@ -48,32 +48,32 @@ const schema = `{"type":"object","additionalProperties":false,"required":["task"
 // Config is what there is to set.
 type Config struct {
 	Agents  []Spec
-	Timeout time.Duration // of the sessions of agents that have none of their own; above 0
+	Timeout time.Duration // of the sessions of agents without a timeout of their own; above 0
 	Prefix  string        // begins the name of the tool that calls an agent
 	Records Records       // nil: nothing is stored of sessions
 }
 
 // Spec is an agent as its callers know it.
 type Spec struct {
-	ID, Name, Description string        // Name is empty if there is none
+	ID, Name, Description string        // Name may be empty
 	Timeout               time.Duration // of its sessions; 0: Config.Timeout
 	Delegates             []string      // ids of agents that it may call
 }
 
 // Agents are the agents of a file as other agents may call them.
 //
-// They belong to one version of a file, or to one pinned definition. They are filled in by
-// Add and do not change after that, so that turns read them without a lock. nil: no agent
-// calls another; the methods work on that.
+// They belong to one version of a file, or to one pinned definition. Add fills them in, and later
+// they do not change, so that turns read them without a lock. They are nil if no agent calls
+// another; the methods work on nil.
 type Agents struct {
 	cfg    Config
 	specs  map[string]Spec
 	agents map[string]*agent.Agent
 	short  map[string]*agent.Agent // the same without tools, for summaries
-	tools  map[string]agent.Tools  // what each may call
+	tools  map[string]agent.Tools  // the tools of each agent
 }
 
-// New returns what calls agents; nil if none calls another.
+// New returns the Agents of a configuration; nil if no agent calls another.
 func New(cfg Config) *Agents {
 	if !slices.ContainsFunc(cfg.Agents, func(a Spec) bool { return len(a.Delegates) > 0 }) {
 		return nil
@@ -108,7 +108,7 @@ func (d *Agents) Add(id string, cfg agent.Config) *agent.Agent {
 	return a
 }
 
-// noTools are the tools of an agent that has none.
+// noTools are the tools of an agent without tools.
 type noTools struct{}
 
 func (noTools) Tools(context.Context) *tool.Set { return new(tool.Set) }
@@ -117,9 +117,9 @@ func (noTools) Call(_ context.Context, call tool.Call) (tool.Result, error) {
 	return tool.Result{}, notDone(call.Name, "there is no such tool")
 }
 
-// Request returns the request of a turn whose agents share what they know of one another's
-// calls and may call others, and which can pause where its own can: what they share is then in
-// what waits.
+// Request returns the request of a turn whose agents share their verdicts on calls and may call one
+// another. The turn can pause if its own request can, and the paused state then includes the shared
+// verdicts.
 //
 // req itself stays as it is: it is the caller's, and its memory keeps it. It works on nil: no
 // agent calls another.
@@ -150,9 +150,9 @@ func (d *Agents) Request(req *chat.Request) (*chat.Request, error) {
 	return &own, nil
 }
 
-// newSessions returns what counts the sessions of a turn whose agents may call others; begun is
-// how many it had begun before it was paused, so that a pause gives no new ones. It works on
-// nil, and returns nil.
+// newSessions returns the counter of sessions for a turn whose agents may call others. begun is how
+// many the turn had begun before its pause: a pause must not give it new ones. It works on nil, and
+// returns nil.
 func (d *Agents) newSessions(begun int64) *chat.Sessions {
 	if d == nil {
 		return nil
@@ -189,8 +189,8 @@ type tools struct {
 	last     atomic.Pointer[set]
 }
 
-// set is a set of tools with the agents that may be called. Turns share it, as what is made
-// of a set is stored by its pointer.
+// set is a set of tools with the agents that may be called. Turns share it, as drivers cache by the
+// pointer of a set.
 type set struct{ of, with *tool.Set }
 
 // Tools implements agent.Tools.
@@ -223,7 +223,7 @@ func (t *tools) Tools(ctx context.Context) *tool.Set {
 
 // Spec implements agent.Callees. The agent may be further within.
 //
-// name is a tool of the agent id, which may itself be a delegate.
+// name is a tool of the agent id. The tool may itself be a delegate.
 func (t *tools) Spec(ctx context.Context, id, name string) *tool.Spec {
 	if a := t.all.tools[id]; a != nil {
 		return a.Tools(ctx).Lookup(name)
@@ -239,7 +239,7 @@ func (t *tools) calleeOf(name string) string {
 	return ""
 }
 
-// errOutside is that of a call which the wiring rules out.
+// errOutside is the error of a call that the wiring rules out.
 var errOutside = errors.New("an agent is called outside of a turn")
 
 // Call implements agent.Tools, for the agent's own tools.
@@ -297,15 +297,15 @@ func (t *tools) CallWithin(ctx context.Context, call tool.Call, inner *agent.Inn
 	return tool.Result{ID: call.ID, Name: call.Name, Text: summary}, nil
 }
 
-// notDone says why no session was begun.
+// notDone returns the fault of a call that began no session.
 //
-// Nothing has happened by then, so the fault says that the call had no effect.
+// It says that the call had no effect.
 func notDone(name, why string) error {
 	return &fault.Error{Type: fault.ToolFailed, NoEffect: true, Message: "The call of " + name + " was not executed: " + why,
 		Hint: "Not executed: " + why + ". Do without it."}
 }
 
-// task is what an agent is asked: the task as its request, and the context as data.
+// task is the input of a called agent: the task as its request, and the context as data.
 type task struct {
 	input    string
 	data     []chat.Quote

@@ -13,26 +13,26 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// SavedCalls begins the part of a turn by which the calls of a delegate are saved that must not be
-// made twice; behind it is the id of the call that began its session. A session whose process is
-// gone begins again, and whatever it asks for then, such a call is made once.
+// SavedCalls begins the name of the part of a turn with a delegate's unsafe calls; the id of the
+// call that began the session follows. A session whose process is gone begins again, and whatever
+// it asks for then, such a call is made once.
 const SavedCalls = "call:"
 
 // guard is the chat.Guard of a session in a turn that is saved.
 type guard struct {
 	saver    chat.Saver
 	part     string
-	previous map[string]savedCall // what a process before has made
+	previous map[string]savedCall // calls of a previous process
 
 	mu         sync.Mutex     // guards the field below
 	callCounts map[string]int // how many equal calls there were
 }
 
-// savedCall is a call, or what it came to.
+// savedCall is a call with its result, or without one before its end.
 type savedCall struct {
 	Key    string       `json:"key"`
 	Result *tool.Result `json:"result,omitempty"`
-	// Void says that the call has had no effect, and may be made.
+	// Void says that the call had no effect and may be made again.
 	Void bool `json:"void,omitempty"`
 }
 
@@ -101,7 +101,8 @@ func notExecuted(err error) error {
 		Message: "A call was not executed: " + why, Hint: "Not executed: " + why + ". Call it again later, or tell the user."}
 }
 
-// repeatResult is what a call comes to that was made before.
+// repeatResult returns the result of a call that a previous process made, or the fault of an
+// unknown outcome.
 func (c *savedCall) repeatResult(call tool.Call) (tool.Result, error) {
 	if c.Result == nil {
 		const why = "The gateway stopped while this call was under way"

@@ -17,13 +17,13 @@ type Records interface {
 	Finish(ctx context.Context, task string)
 }
 
-// Record is the record of one session. One goroutine uses it.
+// Record is the record of one session. A single goroutine uses it.
 type Record interface {
 	// Begin says that a session of an agent begins, or continues; asked is its task.
 	Begin(ctx context.Context, session, agent, asked string, again bool)
 	// AddEvent gets an event of the agent's own; its text as a Delta.
 	AddEvent(ev stream.Event)
-	// Seal says that a step has ended; asked is what waits in it, nil: nothing. of gives
+	// Seal says that a step has ended; asked is the question that waits in it, or nil. of gives
 	// calls the ids of their events.
 	Seal(asked *chat.Question, of run.Owner)
 	// End says how the session has ended; or, if it waits, that it continues later.

@@ -10,8 +10,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// saved is a session that waits, but for its agent, which has what was said and called. What
-// was emitted must not be emitted again, so the ids of its calls stay.
+// saved is a session that waits, without the state of its agent: that has the messages and calls.
+// The ids of its calls stay, as their events must not be emitted twice.
 type saved struct {
 	Agent   string            `json:"agent"`
 	Session string            `json:"session"`
@@ -22,7 +22,7 @@ type saved struct {
 }
 
 // readSaved reads a session that waits, and its agent, and makes sure that all within it can be
-// read too: somebody who decides learns at once if it cannot continue.
+// read too. So a person who decides learns at once if it cannot continue.
 //
 // The error wraps run.ErrPaused.
 func readSaved(p *run.Paused) (s saved, within *run.Paused, err error) {

@@ -18,12 +18,12 @@ import (
 	"sluice/stream"
 )
 
-// A session is one task of a delegate, from its call to the result of that. It may stop in
-// between, because a person must allow a call in it; then it is a value (saved.go) within the
-// State of its caller, and begins again as that value.
+// A session is one task of a delegate, from its call to the result of that. It may stop in between,
+// because a person must allow a call in it. Then it is a value (saved.go) within the State of its
+// caller, and continues from that value.
 
-// session is a session that runs, as the branch of its agent. Its events come from one
-// goroutine, which is that of the call.
+// session is a session that runs, as the branch of its agent. The goroutine of the call emits its
+// events.
 type session struct {
 	run.Branch
 	all     *Agents
@@ -100,7 +100,7 @@ func (s *session) runSession(ctx context.Context) (summary string, err error) {
 // here, also with an error. A panic is the session's failure alone, so that its end is
 // reported.
 //
-// Where nobody can be asked, calls that would wait are refused and the agent continues.
+// If nobody can be asked, waiting calls are refused and the agent continues.
 func (s *session) runAgent(ctx context.Context) (summary string, usage chat.Usage, err error) {
 	defer run.Recover(&err)
 	a := s.all.agents[s.id]
@@ -152,8 +152,8 @@ func (s *session) emitSessionEvent(ev *stream.AgentRun) {
 	s.inner.Emit(ev)
 }
 
-// makeSummary returns what the caller is given: the answer, or what the agent makes of one
-// that is too long.
+// makeSummary returns the result for the caller: the answer, or the agent's own summary of a long
+// one.
 //
 // A summary that does not come, or is too long itself, is replaced by the beginning of the
 // answer with a note. Only the end of ctx is an error then.

@@ -1,5 +1,4 @@
-// This file is the span of a delegate's session, apart from the session itself so that
-// session.go has no word of traces.
+// This file has the span of a delegate's session, so that session.go is free of traces.
 
 package delegate
 
@@ -12,8 +11,8 @@ import (
 	"sluice/internal/state/task/record"
 )
 
-// runTraced is run within a span, which lies below that of the call. Who keeps no spans pays
-// a look into the context.
+// runTraced is runSession within a span. The span lies below that of the call. Without spans it
+// costs a look into the context.
 func (s *session) runTraced(ctx context.Context) (string, error) {
 	ctx, span := trace.Start(ctx, trace.Internal, trace.InvokeAgent, s.id)
 	span.String(trace.Operation, trace.InvokeAgent)
@@ -22,7 +21,7 @@ func (s *session) runTraced(ctx context.Context) (string, error) {
 	span.String(record.SpanSession, s.session)
 	summary, err := s.runSession(ctx)
 	failure := err
-	if _, waits := errors.AsType[*agent.Suspended](err); waits { // for a person, which is not a failure
+	if _, waits := errors.AsType[*agent.Suspended](err); waits { // for a person; this is not a failure
 		failure = nil
 	}
 	span.End(failure)
