@@ -9,10 +9,10 @@ import (
 	"sluice/internal/state/store"
 )
 
-// maxLocal bounds what is kept in this process, in bytes of keys and results.
+// maxLocal bounds the values in this process, in bytes of keys and results.
 const maxLocal = 16 << 20
 
-// local is the Keeper of a process without a store. What was kept first goes first.
+// local is the Keeper of a process without a store. The oldest value goes first.
 type local struct {
 	mu       sync.Mutex // guards the fields below
 	values   map[string]*list.Element
@@ -36,7 +36,7 @@ func newLocal() *local {
 	return &local{values: map[string]*list.Element{}, order: list.New(), counters: map[string]int64{}}
 }
 
-// Value returns what is kept.
+// Value returns a value that has not expired.
 func (l *local) Value(_ context.Context, key string) (store.Value, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *local) AddCounter(_ context.Context, key string, delta int64, _ time.Du
 	return l.counters[key], nil
 }
 
-// Counter returns what was counted.
+// Counter returns the count.
 func (l *local) Counter(_ context.Context, key string) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package toolcache keeps results of tools that change nothing, so that a call which was
-// made a moment ago need not be made again.
+// Package toolcache caches results of tools that change nothing, so that a repeated call need not
+// run.
 //
-// What is kept belongs to a user, unless the operator says that all may share it, and to
-// a generation of its server. Any call that may change something begins a new generation,
-// before it runs and after: what was read before, or meanwhile, is not found any more.
+// A cached result belongs to a user, unless the operator lets all share it, and to a generation of
+// its server. A call that may change something begins a new generation before it runs and after.
+// Then earlier results, and those read meanwhile, are not found any more.
 //
-// A cache that cannot be reached is as good as an empty one: the tool runs.
-// Nothing is kept of a call that failed, and nothing larger than a bound.
+// A cache that cannot be reached is as good as an empty one: the tool runs. Results of failed calls
+// and results above a bound are not cached.
 package toolcache
 
 import (
@@ -27,11 +27,11 @@ import (
 const (
 	// maxResult is the longest text that is kept.
 	maxResult = 32 << 10
-	// generationLives is how long a generation is remembered, from its beginning. One that
-	// is forgotten is followed by a new one.
+	// generationLives is how long a generation is remembered, from its beginning. A new generation
+	// follows a forgotten one.
 	generationLives = time.Hour
-	// maxRaise bounds the steps from one generation to the next. They are drawn by lot, so
-	// that a generation which was forgotten is not met again.
+	// maxRaise bounds the steps from one generation to the next. They are random, so that a
+	// forgotten generation does not come again.
 	maxRaise = 1 << 20
 )
 
@@ -44,17 +44,16 @@ const (
 
 // Source runs the tools.
 type Source interface {
-	// Tools returns what can be called now.
+	// Tools returns the tools that can be called now.
 	Tools(ctx context.Context) *tool.Set
 	// Call runs one tool.
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
-	// KnownTool returns the tool that a model knows by name; nil: there is none. It waits for
-	// nothing.
+	// KnownTool returns the tool that a model knows by name, or nil. It waits for nothing.
 	KnownTool(name string) *tool.Info
 }
 
-// Keeper keeps results as values, and a counter of generations for each server; see
-// package store for what the methods mean.
+// Keeper caches results as values, and counts the generations of each server. Package store
+// describes the methods.
 type Keeper interface {
 	Value(ctx context.Context, key string) (store.Value, error)
 	PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error)
@@ -68,12 +67,12 @@ type Cache struct {
 	lookups metrics.Counter
 
 	mu sync.Mutex // guards the field below
-	// unsettled are servers whose generation could not be raised. Nothing is looked up of
-	// them until that has succeeded.
+	// unsettled are servers whose generation could not be raised. Lookups for them stop until a
+	// raise has succeeded.
 	unsettled map[string]bool
 }
 
-// New returns a Cache. keeper is nil if there is none but this process; m may be nil.
+// New returns a Cache. Without a keeper it caches in this process; m may be nil.
 func New(keeper Keeper, m *metrics.Registry) *Cache {
 	if keeper == nil {
 		keeper = newLocal()
@@ -91,11 +90,11 @@ type Tools struct {
 	cache *Cache
 }
 
-// Around returns the tools of a source.
+// Around returns the tools of a source, with cached results.
 func (c *Cache) Around(s Source) *Tools { return &Tools{s, c} }
 
-// Call returns what a tool that changes nothing said a moment ago, marked as Cached, or
-// else runs the tool. A keeper that is unavailable costs no call its result.
+// Call returns the cached result of a tool that changes nothing, marked as Cached, or else runs the
+// tool. If the keeper is unavailable, the call still gets its result.
 func (t *Tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	known := t.KnownTool(call.Name)
 	if known == nil || len(known.Policy.Cache) == 0 {
@@ -120,7 +119,7 @@ func (t *Tools) runChanging(ctx context.Context, server string, call tool.Call) 
 	return t.Source.Call(ctx, call)
 }
 
-// readOrRun returns what was kept of a call, or runs the tool and keeps what it says.
+// readOrRun returns the cached result of a call, or runs the tool and caches its result.
 func (t *Tools) readOrRun(ctx context.Context, e entry, ttl time.Duration, call tool.Call) (tool.Result, error) {
 	c := t.cache
 	generation, err := c.currentGeneration(ctx, e.server)
@@ -150,7 +149,7 @@ func (t *Tools) readOrRun(ctx context.Context, e entry, ttl time.Duration, call 
 
 func isKept(r *tool.Result) bool { return !r.IsError && len(r.Text) <= maxResult }
 
-// currentGeneration returns a server's generation, which is never 0.
+// currentGeneration returns a server's generation; it is never 0.
 func (c *Cache) currentGeneration(ctx context.Context, server string) (int64, error) {
 	c.mu.Lock()
 	unsettled := c.unsettled[server]
@@ -178,7 +177,7 @@ func (c *Cache) raiseGeneration(ctx context.Context, server string) (int64, erro
 	return n, err
 }
 
-// entry names what is kept of a call, whichever generation it is of.
+// entry names the cached result of a call, in any generation.
 type entry struct{ tenant, user, server, tool, arguments string }
 
 // cacheKey is where a result is kept. It has everything that a result may depend on;
@@ -187,9 +186,9 @@ func (e entry) cacheKey(generation int64) string {
 	return store.CacheKey(e.tenant, e.user, e.server, e.tool, e.arguments, generation)
 }
 
-// entryOf returns the entry of a call. Without a user there is none, unless all share what
-// is kept; nor is there one for arguments that are no JSON. Integers stay as they are
-// written: as floating-point numbers, ids beyond 2^53 would become equal.
+// entryOf returns the entry of a call. A call without a user lacks an entry, unless all share the
+// results. So does a call whose arguments are not JSON. Integers stay as they are written: as
+// floating-point numbers, ids beyond 2^53 would become equal.
 func entryOf(ctx context.Context, known *tool.Info, call tool.Call) (e entry, may bool) {
 	who := chat.TurnOf(ctx).Caller
 	e = entry{tenant: who.Tenant, user: who.Key, server: known.Server, tool: known.Name}
