@@ -1,8 +1,8 @@
-// This file decides who answers a request. The ways are tried in a fixed order, the certain
-// and cheap ones first: the agent that the request names, the one whose question it
-// answers, the one that keeps the conversation, a rule, the only agent; a model is asked
-// last. A decision never fails as a Go error: what went wrong is in decision.err, and the
-// request falls back.
+// This file decides which agents answer a request. The ways are tried in a fixed order, the certain
+// and cheap ones first. They are the agent that the request names, the agent whose question it
+// answers, and the one that keeps the conversation. A rule and the only agent follow; a model is
+// asked last. A decision never fails as a Go error: the failure is in decision.err, and the request
+// falls back.
 
 package router
 
@@ -65,7 +65,7 @@ type decision struct {
 	err *fault.Error
 }
 
-// decideRoute says who is to answer a request.
+// decideRoute decides which agents answer a request.
 //
 // An agent that the request names is chosen also if it is hidden or unavailable; its run
 // then says so. All other ways look only at agents that are available.
@@ -90,7 +90,7 @@ func (t *Team) decideRoute(ctx context.Context, req *chat.Request) decision {
 	return d
 }
 
-// decideByRules decides by what the request says, what came before it, and the rules.
+// decideByRules decides by the request, the earlier conversation, and the rules.
 func (t *Team) decideByRules(req *chat.Request) (d decision, ok bool) {
 	if a := t.byID[req.Agent]; a != nil {
 		return certainDecision(methodRequested, a), true
@@ -131,7 +131,7 @@ func (t *Team) heldAgent(req *chat.Request) *Agent {
 	return t.ifAvailable(req.LastAgent)
 }
 
-// ifAvailable returns the agent of an id; nil: there is none, or it cannot answer now.
+// ifAvailable returns the agent of an id, or nil if it does not exist or cannot answer now.
 func (t *Team) ifAvailable(id string) *Agent {
 	if a := t.byID[id]; a != nil && a.isAvailable() {
 		return a
@@ -165,8 +165,8 @@ func (t *Team) byRule(input string) (agents []*Agent) {
 	return nil
 }
 
-// routableAgents returns the agents that a model may choose. Those that ask or fall back
-// have their own ways to be chosen.
+// routableAgents returns the agents that a model may choose. The agents for questions and for
+// fallbacks are chosen in other ways.
 func (t *Team) routableAgents() (agents []*Agent) {
 	for i := range t.cfg.Agents {
 		a := &t.cfg.Agents[i]
@@ -177,7 +177,7 @@ func (t *Team) routableAgents() (agents []*Agent) {
 	return agents
 }
 
-// isSpecial says whether an id stands for no agent, but for a question or for
+// isSpecial reports whether an id stands for no agent, but for a question or for
 // nobody.
 func (t *Team) isSpecial(id string) bool {
 	return id == t.cfg.ClarificationAgent || id == t.cfg.FallbackAgent
@@ -205,9 +205,8 @@ func (t *Team) askModel(ctx context.Context, req *chat.Request, agents []*Agent)
 	return second
 }
 
-// askOnce asks the router's model once. Places bound how many decisions are
-// asked for at a time, of all turns together; a turn that waits for one waits
-// within its own time.
+// askOnce asks the router's model once. Places bound how many decisions are asked for at a time, of
+// all turns together. A turn waits for a place within its own time.
 func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decision {
 	if err := t.takeSlot(ctx); err != nil {
 		return t.failedDecision(ctx, err, Reply{})
@@ -264,9 +263,9 @@ func (t *Team) failedDecision(ctx context.Context, err error, reply Reply) decis
 	return d
 }
 
-// choice is what the model says.
+// choice is the model's answer.
 type choice struct {
-	// AgentID may name what is not an agent: a question, or nobody.
+	// AgentID may name a question or a fallback instead of an agent.
 	AgentID    string   `json:"agentId"`
 	Confidence float64  `json:"confidence"`
 	Reasoning  string   `json:"reasoning"`
@@ -275,8 +274,8 @@ type choice struct {
 
 // judgeReply turns a model's answer into a decision.
 //
-// An id that is not in the catalogue is a failure and not a guess at the nearest one,
-// although the schema forbids it: not every model keeps to a schema.
+// An id that is not in the catalogue is a failure, and not a guess at the nearest one. The schema
+// forbids it, but not every model keeps to a schema.
 func (t *Team) judgeReply(reply Reply, agents []*Agent) decision {
 	d := decision{method: methodModel, reply: reply}
 	var a choice
@@ -329,7 +328,7 @@ func findAgent(agents []*Agent, id string) *Agent {
 	return nil
 }
 
-// routeEvent returns what is said about a decision.
+// routeEvent returns the event of a decision.
 //
 // Additional is never nil, as it is a list in JSON.
 func (t *Team) routeEvent(d *decision) *stream.Route {
@@ -374,6 +373,5 @@ func (t *Team) logDecision(ctx context.Context, d *decision, ev *stream.Route) {
 	}
 }
 
-// twoDecimals shows a confidence: more digits would promise what no model can
-// keep.
+// twoDecimals writes a confidence: more digits would promise a precision that no model has.
 func twoDecimals(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }

@@ -1,7 +1,7 @@
-// This file runs the chosen agents and makes one answer of theirs. There are three ways:
-// one agent on the goroutine of the turn, several one after the other on the same
-// goroutine, and several at once, each with a goroutine that hands its events over a queue.
-// In each way one goroutine alone emits.
+// This file runs the chosen agents and makes one answer of theirs. There are three ways: one agent
+// on the goroutine of the turn, several one after the other on that goroutine, and several at once.
+// The latter have a goroutine each that puts its events into a queue. In each way a single
+// goroutine emits.
 //
 // An agent that fails is tried again under the rules of turn.retryDelay; the others continue. The
 // turn fails only if all of them did.
@@ -76,8 +76,8 @@ func (r *turn) runPlanned() {
 	}
 }
 
-// amongOthers returns a copy of req for one of several agents: a note names the others by
-// id, and what each of them does is data, as a card may say it.
+// amongOthers returns a copy of req for one of several agents. A note names the others by id. Their
+// descriptions are data, as they may come from a card.
 func amongOthers(req *chat.Request, agents []*Agent, self int) *chat.Request {
 	var ids, others []string
 	for i, a := range agents {
@@ -286,7 +286,7 @@ func (r *turn) aggregateMembers(span trace.Span) error {
 		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
 		r.voice.EmitPlain(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
 	}
-	return r.out.Err // Done follows at once, and takes along what is not flushed yet
+	return r.out.Err // Done follows at once, and its flush includes the pending events
 }
 
 // inOrder puts those that began in the order of the answers: of a team that continues, those
@@ -295,5 +295,5 @@ func (r *turn) inOrder() {
 	slices.SortStableFunc(r.members, func(a, b *member) int { return a.index - b.index })
 }
 
-// successMessage begins the template of a partial failure: what the agents said.
+// successMessage begins the template of a partial failure; it stands for the texts of the agents.
 const successMessage = "{successMessage}"

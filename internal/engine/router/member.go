@@ -45,7 +45,7 @@ type member struct {
 	usage   chat.Usage // of all attempts
 	ending
 	saving
-	continues bool // it continues in the stream in which it has begun
+	continues bool // it continues in the stream in which it began
 }
 
 // ending is how a member has ended, or why it waits.
@@ -107,8 +107,7 @@ func (m *member) runAttempt() (result stream.Result, err error) {
 	return result, err
 }
 
-// Pass implements run.Owner. It notes whether a tool ran that must not run twice: then there
-// is no other attempt.
+// Pass implements run.Owner. It records whether an unsafe tool ran: then there is no other attempt.
 func (m *member) Pass(ev stream.Event, _ bool) error {
 	if e, ok := ev.(*stream.ToolStarted); ok {
 		m.changed = m.changed || !e.Repeatable
@@ -136,7 +135,7 @@ func (m *member) postItem(it run.Item[*member]) error {
 	return m.turn.out.Err
 }
 
-// Flush implements stream.Sink. What is queued is emitted as soon as the client reads it.
+// Flush implements stream.Sink. Queued events are emitted as soon as the client reads.
 func (m *member) Flush() error {
 	if m.queue != nil {
 		return nil
@@ -160,7 +159,7 @@ func (m *member) CallID(own string, _ bool) string {
 	return m.turn.ids.Of(key, form)
 }
 
-// passItem emits what a member has posted; a text when those before have ended.
+// passItem emits an event of a member, or its text as soon as the earlier members have ended.
 func (r *turn) passItem(it *run.Item[*member]) {
 	if it.Event != nil {
 		r.passEvent(it.Of, it.Event)
@@ -172,7 +171,7 @@ func (r *turn) passItem(it *run.Item[*member]) {
 	r.voice.Text(it.Of.index, it.Text)
 }
 
-// passEvent emits an event. What takes text back does so where the text is.
+// passEvent emits an event. A reset takes effect where its text stands.
 func (r *turn) passEvent(m *member, ev stream.Event) {
 	reset, ok := ev.(*stream.Reset)
 	if !ok {
@@ -186,11 +185,11 @@ func (r *turn) passEvent(m *member, ev stream.Event) {
 // lineOf returns the member's part in the answer.
 func (r *turn) lineOf(m *member) *run.Line { return &r.voice.Lines[m.index] }
 
-// retryDelay says whether a failed attempt is made again, and after which delay. Nothing
-// may happen twice: no text, and no tool that changes something.
+// retryDelay reports whether a failed attempt is made again, and after which delay. A retry must not
+// repeat a text, or a call of an unsafe tool.
 //
-// What a provider asks to wait counts, but never beyond the agent's own deadline: then
-// there is no retry.
+// The wait that a provider asks for counts. If it exceeds the agent's own deadline, there is no
+// retry.
 func (r *turn) retryDelay(m *member, err error) (delay time.Duration, ok bool) {
 	d := &r.team.cfg.Dispatch
 	if m.attempt > d.Retries || r.hasDone(m) || r.out.Err != nil || m.ctx.Err() != nil {
@@ -208,11 +207,11 @@ func (r *turn) retryDelay(m *member, err error) (delay time.Duration, ok bool) {
 	return delay, time.Until(deadline) > delay
 }
 
-// hasDone says whether a member has spoken, or called a tool that changes something.
+// hasDone reports whether a member has spoken, or called a tool that changes something.
 func (r *turn) hasDone(m *member) bool { return m.Stopped != nil || r.lineOf(m).Spoke || m.changed }
 
-// isPassing says whether what has failed may go well soon. A fault whose outcome is unknown is
-// none of these: the agent may have done its work.
+// isPassing reports whether a failure is likely to pass soon. A fault with an unknown outcome does
+// not count as passing: the agent may have done its work.
 func isPassing(f *fault.Error) bool {
 	switch f.Type {
 	case fault.ModelUnavailable, fault.AgentUnavailable:
@@ -322,12 +321,12 @@ func (r *turn) takeRequired(m *member, required *stream.Required) {
 	r.result.Required = required
 }
 
-// failureText returns what the answer says of a member that failed.
+// failureText returns the text about a failed member in the answer.
 func (r *turn) failureText(m *member) string {
 	return strings.NewReplacer("{agent}", singleLine(m.agent.shownName()), "{reason}", m.err.Message).Replace(r.team.cfg.Aggregate.Failure)
 }
 
-// logStarted logs that an agent begins. What it was asked is not logged.
+// logStarted logs that an agent begins. The request is not logged.
 func (m *member) logStarted() {
 	zerolog.Ctx(m.ctx).Info().Dict("details", zerolog.Dict().
 		Str("agent_id", m.agent.ID).Str("role", string(m.role)).Int("attempt", m.attempt)).Msg("agent_started")

@@ -17,8 +17,8 @@ type instruments struct {
 	agentTime  metrics.Histogram
 }
 
-// newInstruments registers what a team counts. r may be nil. Labels are ids of
-// the configuration, words and buckets: never a text.
+// newInstruments registers the metrics of a team. r may be nil. Labels are ids of the
+// configuration, words and buckets: never a text.
 func newInstruments(r *metrics.Registry) instruments {
 	return instruments{
 		decisions:  r.Counter("routing_decisions_total", "Decisions of who answers, by agent, confidence and what decided.", "agent_id", "confidence_bucket", "method"),

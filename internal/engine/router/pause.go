@@ -13,14 +13,14 @@ import (
 	"sluice/stream"
 )
 
-// A team pauses when each of its agents has ended or waits for a person, and then asks
-// once for all of them. What it has reported is not reported again: the text of an agent that
-// waits follows, in its place, in the stream in which the team continues.
+// A team pauses when each of its agents has ended or waits for a person, and then asks once for all
+// of them. Reported events are not repeated: the text of an agent that waits follows in its place,
+// in the next stream.
 
 // saved is a team that waits, but for those of its agents that do.
 type saved struct {
 	Route   *stream.Route       `json:"route"`
-	Clarify bool                `json:"clarify,omitempty"` // what is said is a question
+	Clarify bool                `json:"clarify,omitempty"` // the text is a question
 	Several bool                `json:"several,omitempty"`
 	Chosen  int                 `json:"chosen,omitempty"`
 	Speaker int                 `json:"speaker,omitempty"`
@@ -30,7 +30,7 @@ type saved struct {
 	Usage   chat.Usage          `json:"usage"` // of those that have ended
 	Models  []string            `json:"models,omitempty"`
 	Reason  stream.FinishReason `json:"reason,omitempty"`
-	Asker   string              `json:"asker,omitempty"`   // who has asked the user back; what is said next goes there
+	Asker   string              `json:"asker,omitempty"`   // the agent that asked the user; the next request goes there
 	History []chat.Message      `json:"history,omitempty"` // for those that have not begun
 }
 
@@ -50,7 +50,7 @@ type savedMember struct {
 	Outcome *stream.AgentOutcome `json:"outcome,omitempty"`
 	Failed  *savedFault          `json:"failed,omitempty"`
 	Waits   bool                 `json:"waits,omitempty"`
-	By      string               `json:"by,omitempty"` // with State: what waits, in the form before the tree
+	By      string               `json:"by,omitempty"` // with State: the waiting run, in the form before the tree
 	State   json.RawMessage      `json:"state,omitempty"`
 	Calls   []savedCall          `json:"calls,omitempty"` // that wait, by the ids of their events
 
@@ -70,7 +70,7 @@ type savedCall struct {
 	AgentCallID string `json:"own"`
 }
 
-// hasWaiting says whether an agent waits for a person.
+// hasWaiting reports whether an agent waits for a person.
 func (r *turn) hasWaiting() bool {
 	return slices.ContainsFunc(r.planned, func(m *member) bool { return m.paused != nil })
 }
@@ -116,7 +116,7 @@ func (r *turn) failWaiting() {
 	}
 }
 
-// makePaused returns what is asked for all agents that wait.
+// makePaused returns the question for all agents that wait, with the state of the team.
 //
 // It gives calls their ids before the ids are saved, so that they are the same when the
 // team continues.
@@ -152,7 +152,7 @@ func (r *turn) makePaused() (*chat.Paused, error) {
 	return &chat.Paused{By: chat.PausedTeam, State: p.Encode(), Usage: usage, Questions: []chat.Question{q}}, nil
 }
 
-// addCalls adds the calls of a member that wait to what is saved of it, and to the question.
+// addCalls adds the waiting calls of a member to its saved part, and to the question.
 func (m *member) addCalls(stored *savedMember, q *chat.Question) {
 	for _, asked := range m.paused.Questions {
 		for _, c := range asked.Calls {
@@ -166,8 +166,8 @@ func (m *member) addCalls(stored *savedMember, q *chat.Question) {
 	}
 }
 
-// nextQuestion returns the question for the agents that wait, without its calls. What became of calls that
-// were made is asked first; whether others may be made is asked again after that.
+// nextQuestion returns the question for the agents that wait, without its calls. The question about
+// outcomes of calls comes first; the one about other calls follows in a later pause.
 func (r *turn) nextQuestion() chat.Question {
 	for _, m := range r.planned {
 		if m.paused == nil {
@@ -256,18 +256,18 @@ func readSaved(p *run.Paused) (*saved, error) {
 	return s, nil
 }
 
-// isWhole says whether there is a route, and the speaker is one of the members.
+// isWhole reports whether there is a route, and the speaker is one of the members.
 func (s *saved) isWhole() bool {
 	return s.Route != nil && s.Speaker >= 0 && s.Speaker < len(s.Members)
 }
 
-// isWaiting says whether a member waits, in either of the forms in which that is saved.
+// isWaiting reports whether a member waits, in either of the saved forms.
 func (s *savedMember) isWaiting() bool { return s.Waits || len(s.State) > 0 }
 
 // resumeTeam continues with a team that was paused.
 //
-// The decision is reported again as it was and is not made again. Usage and reasons continue
-// from what was saved.
+// The decision is reported again as it was and is not made again. Usage and reasons continue from
+// the saved ones.
 func (t *Team) resumeTeam(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	p, err := run.ReadPaused(chat.PausedTeam, req.Resumed.State)
 	if err != nil {
@@ -320,8 +320,8 @@ func (r *turn) introduceOthers() {
 	}
 }
 
-// restoreMember returns a member as it was saved. What waited continues with the decisions about its
-// calls.
+// restoreMember returns a member as it was saved. A member that waited continues with the decisions
+// about its calls.
 //
 // An agent that is gone by now is replaced by one that fails, so that the others can continue.
 func (t *Team) restoreMember(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
@@ -350,7 +350,8 @@ func (t *Team) restoreMember(s *savedMember, index int, req *chat.Request, histo
 	return m
 }
 
-// resumedFor returns what a member continues with: of the decisions those about its calls.
+// resumedFor returns the part of a Resumed that belongs to the member: its state, and the decisions
+// about its calls.
 func (s *savedMember) resumedFor(team *chat.Resumed) *chat.Resumed {
 	own := &chat.Resumed{By: s.waiting.Kind, State: s.waiting.Encode(), Changed: team.Changed}
 	for _, d := range team.Decisions {
@@ -363,7 +364,7 @@ func (s *savedMember) resumedFor(team *chat.Resumed) *chat.Resumed {
 	return own
 }
 
-// missingAgent is what runs an agent that is not configured any more.
+// missingAgent runs in place of an agent that is not configured any more.
 type missingAgent struct{}
 
 func (missingAgent) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {

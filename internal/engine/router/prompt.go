@@ -1,7 +1,7 @@
-// This file words what a model is asked in order to route a request. Texts of the
-// configuration are put on single lines, so that a description cannot look like another
-// entry; texts of the user stand last and are called data. No text that is filled in is
-// read as a template.
+// This file words the question that a model is asked in order to route a request. Texts of the
+// configuration are put on single lines, so that a description cannot look like another entry;
+// texts of the user stand last and are called data. No text that is filled in is read as a
+// template.
 
 package router
 
@@ -37,15 +37,15 @@ const (
 	defaultFallback      = "None of my agents can help with that request."
 )
 
-// inMessage stands in a system prompt for what users have said. That is data, and is shown
-// in the message alone.
+// inMessage stands in a system prompt in place of users' words. They are data, and stand in the
+// message alone.
 const inMessage = "(it stands in the message)"
 
 // maxShown is how many code points of each side of an earlier turn the model that
 // decides is shown.
 const maxShown = 500
 
-// routingQuestion returns what the model is asked about a request.
+// routingQuestion returns the question to the model about a request.
 func (t *Team) routingQuestion(req *chat.Request, agents []*Agent) *Question {
 	threshold := strconv.FormatFloat(t.cfg.Threshold, 'g', -1, 64)
 	catalogue := t.catalogueText(agents)

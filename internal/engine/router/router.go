@@ -1,21 +1,18 @@
-// Package router makes a team of agents answer as one: it decides which of them a
-// request is for, runs them, and joins what they say into one answer.
+// Package router makes a team of agents answer as one. It decides which agents answer a request,
+// runs them, and joins their texts into one answer.
 //
-// A Team is a stream.Runner over stream.Runners. Whom it asks for a decision, and
-// what its agents are made of, it does not know.
+// A Team is a stream.Runner over stream.Runners. It does not know the model that decides, nor how
+// its agents are built.
 //
-// A turn goes through three stages. The decision: a request may name its agent,
-// a rule may know it, one agent may be the only one; else a model is asked for
-// ids and a confidence, within a time limit. The dispatch: the chosen agents
-// run side by side or one after the other, each with a deadline of its own; the
-// first one's events go straight on, those of the others wait in queues. The
-// answer: texts are joined in the order of the decision, and what failed is
-// said.
+// A turn goes through three stages. The decision: a request may name its agent, a rule may know it,
+// or there may be only one. Else a model is asked for ids and a confidence, within a time limit.
+// The dispatch: the chosen agents run side by side or one after the other, each with a deadline of
+// its own. The text of the first is emitted at once, those of the others wait. The answer: texts
+// are joined in the order of the decision, and failures are named.
 //
-// One goroutine emits, the one that called Run. Each further agent has one of
-// its own, which Run waits for. An agent whose client has gone is cancelled
-// with the cause. An agent is tried again only if it has called nothing that
-// must not run twice.
+// The goroutine that called Run alone emits. Each further agent has a goroutine of its own, and Run
+// waits for it. An agent whose client has gone is cancelled with the cause. An agent is tried again
+// only if it has called nothing that must not run twice.
 package router
 
 import (
@@ -49,15 +46,15 @@ type Agent struct {
 	Runner stream.Runner
 	// Remote says that the agent runs somewhere else. Its runs receive that.
 	Remote bool
-	// Available says whether the agent can be chosen now; nil: always.
+	// Available reports whether the agent can be chosen now; nil: always.
 	Available func() bool
 }
 
-// isAvailable says whether the agent can answer now; without a function it always
+// isAvailable reports whether the agent can answer now; without a function it always
 // can.
 func (a *Agent) isAvailable() bool { return a.Available == nil || a.Available() }
 
-// shownName is what people are shown: the name, or else the id.
+// shownName returns the agent's name for people: its Name, or else its ID.
 func (a *Agent) shownName() string {
 	if a.Name != "" {
 		return a.Name
@@ -73,10 +70,10 @@ type Asker interface {
 	Ask(ctx context.Context, q *Question) (Reply, error)
 }
 
-// Question is what a model is asked in order to route a request.
+// Question is a question to a model, asked in order to route a request.
 type Question struct {
 	Model string // a key; empty: the default model
-	// System and User are the prompt; Schema is what the answer keeps to.
+	// System and User are the prompt; Schema is the schema of the answer.
 	System      string
 	User        string
 	Schema      jsontext.Value
@@ -89,7 +86,7 @@ type Question struct {
 	MaxAttempts int
 }
 
-// Reply is what a model answered.
+// Reply is a model's answer.
 type Reply struct {
 	// JSON keeps to the question's schema. Usage is that of all attempts.
 	JSON     jsontext.Value
@@ -103,8 +100,7 @@ type Reply struct {
 // ErrUnreadable is wrapped by the error of an Asker that got no readable answer.
 var ErrUnreadable = errors.New("no readable answer")
 
-// Config describes a Team. Use Defaults and change what is to differ; Agents is
-// required, and Asker unless Off.
+// Config describes a Team. Begin with Defaults; Agents is required, and Asker unless Off.
 type Config struct {
 	Agents []Agent `json:"-"` // in the order of the catalogue
 	Asker  Asker   `json:"-"`
@@ -125,7 +121,7 @@ type Config struct {
 
 	Unsure
 
-	// Sticky says whether the agent that answered last continues.
+	// Sticky reports whether the agent that answered last continues.
 	Sticky Sticky `key:"sticky"`
 
 	// Rules decide before any model is asked. The first one that fits counts.
@@ -145,13 +141,13 @@ type Config struct {
 type Unsure struct {
 	ClarificationAgent    string `key:"clarification_agent"`    // an id; if it is among Agents, it asks the question
 	ClarificationTemplate string `key:"clarification_template"` // with {request} {agents} {agent} {reason}
-	// FallbackAgent is who answers when nobody fits: an agent's id, or a name
-	// that stands for the template.
+	// FallbackAgent answers if no agent fits: an agent's id, or a name that stands for the
+	// template.
 	FallbackAgent    string `key:"fallback_agent"`
 	FallbackTemplate string `key:"fallback_template"`
-	// MaxClarifications is how many questions may come in a row, then a request that is
-	// not clear gets the fallback. Where no questions are kept it is never reached, unless
-	// it is 0.
+	// MaxClarifications is how many questions may come in a row, then a request that is not clear
+	// gets the fallback. If the gateway stores no questions, the bound is never reached, unless it
+	// is 0.
 	MaxClarifications int `key:"max_clarifications"`
 }
 
@@ -185,8 +181,8 @@ type Rule struct {
 // Dispatch says how agents are run.
 type Dispatch struct {
 	Sequential bool `key:"mode" is:"sequential"` // each agent starts after, and sees, those before it
-	// Retries is how often an agent is tried again, RetryDelay what passes
-	// before. One that may have changed something is not.
+	// Retries is how often an agent is tried again, RetryDelay the pause before it. An agent that
+	// may have changed something is not tried again.
 	Retries    int           `key:"retries"`
 	RetryDelay time.Duration `key:"retry_delay" from:"0s" to:"30s"`
 	// MaxAgents bounds how many answer one request; those after them are left
@@ -204,7 +200,7 @@ type Aggregate struct {
 	Fallback       string `key:"fallback_message"` // when all agents failed
 }
 
-// Ids that a model may choose, or that stand for an agent that is none.
+// Ids that a model may choose, or that stand for a template instead of an agent.
 const (
 	defaultClarificationAgent = "clarification-agent"
 	defaultFallbackAgent      = "fallback-agent"
@@ -275,5 +271,5 @@ func New(cfg Config) *Team {
 	return t
 }
 
-// Knows says whether the team has an agent of that id.
+// Knows reports whether the team has an agent of that id.
 func (t *Team) Knows(id string) bool { return t.byID[id] != nil }

@@ -1,6 +1,6 @@
-// This file keeps where a team stands while it runs (chat.Saver), and goes on with one whose
-// process is gone. What was decided is not decided again, who has ended does not run again, and
-// each of the others goes on from its own last state.
+// This file saves the state of a running team (chat.Saver), and continues a team whose process is
+// gone. A resumed team keeps its decision, and a member that has ended does not run again. Each of
+// the others continues from its own last state.
 
 package router
 
@@ -18,7 +18,8 @@ import (
 	"sluice/stream"
 )
 
-// SavedPart is the part of a turn by which a team saves itself; its agents are parts by their ids.
+// SavedPart names the part of a turn with the team's own state; the parts of its agents have their
+// ids.
 const SavedPart = "team:"
 
 // saving is how the text of a member is saved.
@@ -27,7 +28,7 @@ type saving struct {
 	storedCount int      // how many of the pieces the store has
 }
 
-// memberPart is what is saved of a member besides the state of its agent.
+// memberPart is the saved state of a member, with that of its agent.
 type memberPart struct {
 	From  int             `json:"from,omitempty"` // how many pieces of the text stand before Texts
 	Texts []string        `json:"said,omitempty"`
@@ -40,7 +41,7 @@ type memberSaver struct {
 	of *member
 }
 
-// Save implements chat.Saver. It is called by the goroutine on which the member speaks.
+// Save implements chat.Saver. The goroutine of the member's run calls it.
 func (s memberSaver) Save(part string, state []byte) {
 	if part != s.of.agent.ID { // of something within
 		s.Saver.Save(part, state)
@@ -59,11 +60,11 @@ func (s memberSaver) Save(part string, state []byte) {
 	s.Saver.Save(part, text)
 }
 
-// holdsBack says whether the answer is held back: then nothing of it is kept before its verdict, and an
-// agent that has ended goes on from its last call once more where another process goes on.
+// holdsBack reports whether the answer is held: then it is not stored before its verdict. If
+// another process continues, an agent that has ended continues from its last call again.
 func (r *turn) holdsBack() bool { return r.facts.Held != nil && r.facts.Held() }
 
-// saveTeam keeps what was decided, and who has ended by now.
+// saveTeam saves the decision, and the members that have ended.
 func (r *turn) saveTeam() {
 	if r.facts.Saving == nil {
 		return
@@ -82,8 +83,8 @@ func (r *turn) saveTeam() {
 	}
 }
 
-// Join returns the state of a team of which parts were saved one after the other: states has them
-// by SavedPart and by agent. agent joins those of one agent.
+// Join returns the state of a team from its saved parts. states has them by SavedPart and by agent,
+// in their order. agent joins those of one agent.
 func Join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) ([]byte, error) {
 	own := states[SavedPart]
 	if len(own) == 0 {
@@ -126,8 +127,8 @@ func (s *saved) joinMembers(states map[string][][]byte, agent func([][]byte) ([]
 	return within, nil
 }
 
-// joinParts fills in where the agent of a member stands. Of one somewhere else the task is known, which
-// has the whole text.
+// joinParts fills in the state of a member's agent. For a remote agent the task is known, and the
+// task has the whole text.
 func (m *savedMember) joinParts(parts [][]byte, agent func([][]byte) ([]byte, error)) (*run.Paused, error) {
 	var states [][]byte
 	for _, text := range parts {
@@ -177,7 +178,8 @@ func (t *Team) continueSaved(ctx context.Context, req *chat.Request, s *saved, s
 	return r.result, err
 }
 
-// planAgain plans the members as they were saved. Those that had begun, and cannot go on, are lost.
+// planAgain plans the members as they were saved. A member that had begun and cannot continue is
+// lost.
 func (r *turn) planAgain(s *saved, req *chat.Request) {
 	begun := r.noteEmitted(req.Resumed)
 	for i := range s.Members {
@@ -228,8 +230,9 @@ func (t *Team) restoreSaved(s *savedMember, index int, req *chat.Request) *membe
 	return m
 }
 
-// canContinue says whether an agent that has begun can go on with what was saved of it; nil: nothing
-// was. One that is somewhere else by now, or no longer, has begun nothing that it knows of.
+// canContinue reports whether an agent that has begun can continue. Without a saved state (nil)
+// only a local agent can. A remote agent cannot continue a local state, nor a local agent a remote
+// one.
 func (m *member) canContinue(waiting *run.Paused) bool {
 	if waiting == nil {
 		return !m.agent.Remote
@@ -237,7 +240,8 @@ func (m *member) canContinue(waiting *run.Paused) bool {
 	return m.agent.Remote == (waiting.Kind == chat.PausedRemote)
 }
 
-// emitAgain reports a member that has ended, to those who do not know it yet.
+// emitAgain emits the begin and the end of a member that has ended. Code further outside drops
+// events that a client has.
 func (m *member) emitAgain() {
 	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: max(1, m.attempt), Status: stream.AgentStarted, Remote: m.agent.Remote}
 	m.turn.out.Emit(ev)
@@ -255,8 +259,8 @@ func (m *member) emitAgain() {
 	m.turn.out.Emit(&end)
 }
 
-// speakAgain brings the answer to where the members stand. out is what was shown of it: the end
-// of that in which the two differ is taken back.
+// speakAgain brings the answer to the state of the members. out is the emitted text: its end is
+// taken back from the first difference on.
 func (r *turn) speakAgain(out string) {
 	var pieces deltas
 	voice := r.voice

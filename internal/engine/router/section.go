@@ -1,7 +1,7 @@
-// This file reads the sections agents, router, dispatch and aggregate of the configuration
-// file. All of them fill one Spec, in whichever order they come. Bounds that a JSON Schema
-// can say are in the schemas next to this file; here is what it cannot: references to other
-// sections, durations, files.
+// This file reads the sections agents, router, dispatch and aggregate of the configuration file.
+// All of them fill one Spec, in whichever order they come. The schemas next to this file have the
+// bounds that a JSON Schema can express. The rest is here: references to other sections, durations,
+// files.
 
 package router
 
@@ -18,8 +18,8 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Spec is what the configuration file says of a team. Its zero value is a file that
-// says nothing of one.
+// Spec is a team as the configuration file describes it. The zero value is that of a file without a
+// team.
 type Spec struct {
 	Agents []AgentSpec
 	// Config lacks Agents and Asker. It holds the defaults once a section was read; see
@@ -68,7 +68,7 @@ type AgentSpec struct {
 	MaxSteps    int           `key:"max_steps"`
 	Timeout     time.Duration `key:"timeout" from:"1s" to:"10m"` // 0: Dispatch.Timeout
 	Hidden      bool          `key:"routable" is:"false"`        // from the router
-	Closed      bool          `key:"exposed" is:"false"`         // it has no A2A endpoint of its own
+	Closed      bool          `key:"exposed" is:"false"`         // it has no A2A endpoint
 	Delegates   []string      `key:"delegates"`                  // ids of agents that it may call
 	// Remote is where a remote agent is; nil: it runs here. Then Role to MaxSteps say nothing.
 	Remote *Remote `json:",omitempty"`
@@ -99,8 +99,8 @@ const maxPrompt = 32 << 10
 //go:embed agents.json router.json dispatch.json aggregate.json
 var schemas embed.FS
 
-// sectionSchema returns the JSON Schema of a section. A name that has none is a mistake in this
-// package, which its tests find: no section could be read at all.
+// sectionSchema returns the JSON Schema of a section. A missing schema is a mistake in this
+// package, and its tests find that: no section could be read at all.
 func sectionSchema(section string) string {
 	text, err := schemas.ReadFile(section + ".json")
 	if err != nil {
@@ -109,8 +109,8 @@ func sectionSchema(section string) string {
 	return string(text)
 }
 
-// AgentsSection is the section agents of the configuration file. It reads which MCP
-// servers there are from c, which is whole by then.
+// AgentsSection is the section agents of the configuration file. It reads from c which MCP servers
+// exist; c is complete by then.
 func AgentsSection(s *Spec, c *config.Config) file.Section {
 	return file.Section{Name: "agents", Schema: sectionSchema("agents"), Read: func(agents *file.Node) {
 		s.fillDefaults()
@@ -238,7 +238,8 @@ func RouterSection(s *Spec, stored func() bool) file.Section {
 	}}
 }
 
-// wantPlaces wants a text in which each placeholder stands, by its name or by its number.
+// wantPlaces reports a text that lacks a placeholder. A placeholder stands by its name or by its
+// number.
 func wantPlaces(n *file.Node, placeholders ...string) {
 	text, ok := n.Text()
 	for i, name := range placeholders {

@@ -1,6 +1,6 @@
-// This file reads what a remote agent has in place of a prompt, a model and tools: where
-// its card is and which headers go with requests. Header values, and variables in the URL,
-// are treated as secrets: they are kept out of the log and sent to the card's origin alone.
+// This file reads the keys of a remote agent that replace prompt, model and tools: the URL of its
+// card, and the headers for its requests. Header values, and variables in the URL, are treated as
+// secrets: they are kept out of the log and sent to the card's origin alone.
 
 package router
 
@@ -45,7 +45,7 @@ func localKeys() []string {
 // remoteKeys are those of an agent that does not.
 func remoteKeys() []string { return []string{"headers", "interfaces", "streaming", "refresh"} }
 
-// readRemote reads what a remote agent has in place of prompt, model and tools.
+// readRemote reads the keys of a remote agent that replace prompt, model and tools.
 func (r *agentReader) readRemote() {
 	card := r.node.Get("card")
 	if card == nil {
@@ -95,7 +95,7 @@ func readCard(n *file.Node) string {
 	return u.String()
 }
 
-// isPlain says whether a URL has http or https and a host, without a user and a fragment.
+// isPlain reports whether a URL has http or https and a host, without a user and a fragment.
 func isPlain(u *url.URL) bool {
 	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && u.Fragment == ""
 }

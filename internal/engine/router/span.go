@@ -23,7 +23,7 @@ func (t *Team) decideTraced(ctx context.Context, req *chat.Request) decision {
 	span.Int("agent.additional_count", len(ev.Additional))
 	span.String("sluice.route.decision", string(d.kind))
 	span.String("sluice.route.method", d.method)
-	if d.err == nil { // a typed nil is no nil error
+	if d.err == nil { // a nil *fault.Error is not a nil error
 		span.End(nil)
 	} else {
 		span.End(d.err)

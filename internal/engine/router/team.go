@@ -1,6 +1,5 @@
-// This file is the frame of a turn: decide, report the decision, carry it out. What is said
-// where no agent is to answer (a question back, a fallback) is a template, or the task of a
-// special agent.
+// This file is the frame of a turn: decide, report the decision, carry it out. If no agent is to
+// answer, the text (a question back, a fallback) is a template, or the task of a special agent.
 
 package router
 
@@ -33,7 +32,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	t.logDecision(ctx, &d, ev)
 	t.counts.countDecision(&d, ev)
 	r.route = ev
-	r.out.Emit(ev) // it leaves with what comes next, which comes at once
+	r.out.Emit(ev) // it is flushed with the next event, and that comes at once
 	if r.out.Err != nil {
 		return r.result, r.out.Err
 	}
@@ -50,8 +49,8 @@ type Decided struct {
 	Err        error         // why routing failed; nil: it did not
 }
 
-// Decide says what the team would do with a request. No agent runs, and nothing is
-// logged or counted.
+// Decide returns the team's decision about a request. No agent runs, and nothing is logged or
+// counted.
 func (t *Team) Decide(ctx context.Context, req *chat.Request) Decided {
 	began := time.Now()
 	d := t.decideRoute(ctx, req)
@@ -72,14 +71,15 @@ type turn struct {
 	result stream.Result
 
 	route   *stream.Route
-	clarify bool      // what the agent says is a question
+	clarify bool      // the agent's text is a question
 	several bool      // more than one agent answers
 	chosen  int       // how many are to answer, where there are several
 	planned []*member // all, in the order of the answers
 	members []*member // those that began
 	voice   run.Voice // has a line for each of planned
 	ids     run.IDs   // by member, attempt and the agent's own
-	// emitted are the calls that a process before has emitted, by id: by whom. nil: there was none.
+	// emitted has the agents of the calls that a previous process has emitted, by the calls' ids;
+	// nil without such a process.
 	emitted map[string]string
 }
 
@@ -97,7 +97,7 @@ func (r *turn) planMembers(members ...*member) {
 	}
 }
 
-// carryOut does what was decided.
+// carryOut carries out a decision.
 func (r *turn) carryOut(d *decision, req *chat.Request) error {
 	cfg := &r.team.cfg
 	switch d.kind {
@@ -116,8 +116,8 @@ func (r *turn) carryOut(d *decision, req *chat.Request) error {
 	return err
 }
 
-// answerByTemplate has a special agent carry out text as its task or, if there is none of that
-// id, shows text itself.
+// answerByTemplate has the special agent of that id carry out text as its task. If that agent is
+// missing or unavailable, it emits text itself.
 //
 // A template's text belongs to no agent, and no agent is reported.
 func (r *turn) answerByTemplate(id string, role stream.Role, text string, req *chat.Request) error {
@@ -141,7 +141,7 @@ func (r *turn) endReason(reason stream.FinishReason) stream.FinishReason {
 	return reason
 }
 
-// fillTemplate fills in a template. What is filled in is never read as a template.
+// fillTemplate fills in a template. Values are never read as a template.
 func (r *turn) fillTemplate(template string, d *decision, req *chat.Request) string {
 	var names []string
 	for _, a := range r.team.routableAgents() {
