@@ -1,6 +1,6 @@
-// This file makes a Workflow of a Definition. Each step reports all faults that it finds,
-// and the steps continue after a fault where they can: the author of a file sees the whole list
-// at once, as Problems with pointers into the file.
+// This file makes a Workflow of a Definition. Each step reports all faults that it finds, and the
+// steps continue after a fault if they can. So the author sees the whole list at once, as Problems
+// with pointers into the file.
 //
 // It stands on graph.go for order and cycles, and on expression.go and template.go for
 // texts. It leaves to the gateway whether agents and tools exist, for that can change while
@@ -24,7 +24,7 @@ const maxCycles = 10
 // Workflow is a Definition that can be run. It never changes.
 //
 // Runs share it between goroutines without a lock. text and sum are the stored form and its
-// SHA-256, to which runs are pinned.
+// SHA-256. Runs are pinned to them.
 type Workflow struct {
 	def   Definition
 	text  []byte
@@ -78,7 +78,7 @@ func Read(text []byte, kinds []Kind) (*Workflow, error) {
 	return w, nil
 }
 
-// Definition returns what was compiled. It must not be changed.
+// Definition returns the compiled definition. It must not be changed.
 func (w *Workflow) Definition() *Definition { return &w.def }
 
 // Stored returns the definition's JSON, which Read takes, and its SHA-256.
@@ -87,10 +87,10 @@ func (w *Workflow) Stored() (text []byte, sum string) { return w.text, w.sum }
 // Sum is the definition's SHA-256, in hexadecimal digits.
 func (w *Workflow) Sum() string { return w.sum }
 
-// Nodes returns the nodes, in an order in which no edge leads back.
+// Nodes returns the nodes in an order without edges that lead back.
 func (w *Workflow) Nodes() []*Vertex { return w.nodes }
 
-// Node returns the node of that name; nil: there is none.
+// Node returns the node of that name, or nil.
 func (w *Workflow) Node(id string) *Vertex { return w.byID[id] }
 
 // Entry returns the node that a run begins with.
@@ -99,8 +99,8 @@ func (w *Workflow) Entry() *Vertex { return w.entry }
 // Pinned returns the workflow with settings of agents, to which its runs are pinned too:
 // one JSON value.
 //
-// w itself stays as it is. The nodes are shared, since nothing in them depends on the
-// agents. The error is that of agents which are no JSON.
+// w itself stays as it is. The nodes are shared, since nothing in them depends on the agents. The
+// error is that of agents that are not JSON.
 func (w *Workflow) Pinned(agents jsontext.Value) (*Workflow, error) {
 	own := *w
 	own.def.Agents = agents
@@ -123,7 +123,7 @@ func (w *Workflow) Agents() (ids []string) {
 	return slices.Compact(ids)
 }
 
-// NeedsStore says whether a person is asked.
+// NeedsStore reports whether a person is asked.
 //
 // A question outlives its stream, and without a store nothing would be there to continue with.
 func (w *Workflow) NeedsStore() bool {
@@ -145,7 +145,7 @@ func (c *compiler) addProblem(pointer, format string, args ...any) {
 	c.problems = append(c.problems, Problem{jsontext.Pointer(pointer), fmt.Sprintf(format, args...)})
 }
 
-// nodePointer returns the pointer of a node, or of what it has under these keys.
+// nodePointer returns the pointer of a node, or of its value under these keys.
 func nodePointer(n *Vertex, keys ...string) string {
 	return string(pointerTo(jsontext.Pointer("/nodes").AppendToken(n.ID), keys...))
 }
@@ -198,8 +198,8 @@ func toAt(e *edge) string {
 	return e.at + "/to"
 }
 
-// checkTypes checks what each type of node needs. Which other keys it may have, the reader of
-// the file knows.
+// checkTypes checks the required keys of each type of node. The reader of the file checks its other
+// keys.
 func (c *compiler) checkTypes() {
 	for _, n := range c.list {
 		for _, p := range n.Kind.Check(n) {
@@ -208,10 +208,10 @@ func (c *compiler) checkTypes() {
 	}
 }
 
-// orderNodes finds the entry, cycles and what is out of reach, and sorts the nodes.
+// orderNodes finds the entry, the cycles and the unreachable nodes, and sorts the nodes.
 //
-// Collisions are looked for only in a sound graph: with a cycle there is no order, and
-// without an entry no way that a run could take.
+// Collisions are looked for only in a sound graph: a graph with a cycle lacks an order, and a graph
+// without an entry lacks a way for a run.
 func (c *compiler) orderNodes() {
 	w := c.w
 	for _, cycle := range findCycles(c.list, maxCycles) {
@@ -239,8 +239,8 @@ func (c *compiler) checkReach() {
 	}
 }
 
-// findEntry returns the node that a run begins with: the one that is named, or the only one
-// that no edge leads to. nil: there is none, which was reported.
+// findEntry returns the node that a run begins with: the named one, or the only one without an
+// incoming edge. If it returns nil, it has reported that.
 func (c *compiler) findEntry() *Vertex {
 	if name := c.w.def.Entry; name != "" {
 		n := c.w.byID[name]
@@ -415,7 +415,7 @@ func (c *compiler) checkExpression(n *Vertex) {
 
 // checkNames checks the names of nodes in the workflow's own keys.
 //
-// It marks what the keys name: nodes of checkpoints, and nodes that speak. Without an
+// It marks the nodes that the keys name: nodes of checkpoints, and nodes that speak. Without an
 // answer the nodes that speak are those with speak and those that no edge leaves.
 func (c *compiler) checkNames() {
 	w := c.w

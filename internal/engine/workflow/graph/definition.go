@@ -1,6 +1,6 @@
-// This file has the data of a workflow: what the file says, what a stored run is pinned to.
-// The JSON is a stored format. A member that is added must be omitted while it is empty,
-// for else the SHA-256 of every definition changes and runs that wait are not found by it.
+// This file has the data of a workflow, as the file defines it. Stored runs are pinned to it. The
+// JSON is a stored format. An added member must be omitted while it is empty. Otherwise the SHA-256
+// of every definition changes, and waiting runs are not found by it.
 
 package graph
 
@@ -22,15 +22,15 @@ const (
 	maxRounds     = 20
 )
 
-// Defaults of what a file does not say.
+// Defaults of missing keys.
 const (
 	defaultIterations = 50
 	defaultTimeout    = 10 * time.Minute
 	defaultRounds     = 3
 )
 
-// Definition is a workflow as the file says it, with all defaults put in. It is plain
-// data: its JSON is what a run is pinned to, and what another process compiles again.
+// Definition is a workflow as the file says it, with all defaults put in. It is plain data: runs
+// are pinned to its JSON, and another process compiles it again.
 type Definition struct {
 	Name        string `json:"name" key:"@"`
 	Description string `json:"description,omitempty" key:"description"`
@@ -40,18 +40,18 @@ type Definition struct {
 	// Answer is the node whose text is the answer; empty: all end nodes.
 	Answer string `json:"answer,omitempty" key:"answer"`
 	Entry  string `json:"entry_point" key:"entry_point"`
-	// Checkpoints are nodes before which a person is asked.
+	// Checkpoints are nodes that begin only after a person's approval.
 	Checkpoints   []string      `json:"checkpoints,omitempty" key:"checkpoints"`
 	MaxIterations int           `json:"max_iterations" key:"max_iterations"`
 	Timeout       time.Duration `json:"timeout" key:"timeout" from:"1s" to:"24h"` // of running, without waits
 	Nodes         []Node        `json:"nodes"`                                    // in the order of the file
 	Edges         []Edge        `json:"edges"`                                    // in the order of the file
-	// Agents are the settings of the agents that a run is pinned to, in a form that is
-	// the gateway's; nil: it is not pinned to any.
+	// Agents are the settings of the agents that a run is pinned to, in a form of the gateway; nil
+	// if it is not pinned to any.
 	Agents jsontext.Value `json:"agents,omitempty"`
 }
 
-// Node is one node. Which fields have a meaning depends on its Type.
+// Node is one node. Its Type decides which of the fields count.
 type Node struct {
 	ID   string   `json:"id" key:"@"`
 	Type NodeType `json:"type" key:"type"`
@@ -70,15 +70,15 @@ type Node struct {
 	OnTimeout string         `json:"on_timeout,omitempty" key:"on_timeout"`
 	Approvers []string       `json:"approvers,omitempty" key:"approvers"` // owner, any, or ids
 
-	// Timeout bounds one execution; of a human node the wait. 0: there is no bound.
+	// Timeout bounds one execution; for a human node it bounds the wait. 0 means without a bound.
 	Timeout time.Duration `json:"timeout,omitempty"`
 	Output  []Assignment  `json:"output,omitempty" key:"output"`
 	Repeat  *Repeat       `json:"repeat,omitempty"`
 	Speak   bool          `json:"speak,omitempty" key:"speak"` // its text is part of the answer
 }
 
-// AgentNode is the type of nodes in which an agent answers: those of a file that lists
-// patterns alone.
+// AgentNode is the type of nodes with an agent, and of all nodes of a workflow that lists only
+// patterns.
 const AgentNode NodeType = "agent"
 
 // Patterns of an agent node.
@@ -108,8 +108,8 @@ type Repeat struct {
 	Max    int    `json:"max" key:"max"`
 }
 
-// Edge leads from one node to another. Of an edge that belongs to a map Match is the
-// value of the node's expression for which it is taken, or Default is set.
+// Edge leads from one node to another. For an edge of a map, Match is the value of the node's
+// expression for which it is taken, or Default is set.
 //
 // Exactly one of these holds: Condition is set, the edge is of a map (mapped), or it is
 // taken always.
@@ -186,7 +186,7 @@ type Problem struct {
 // Error implements error.
 func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
 
-// pointerTo leads from p to what stands under these keys.
+// pointerTo returns the pointer to the value under these keys of p.
 func pointerTo(p jsontext.Pointer, keys ...string) jsontext.Pointer {
 	for _, key := range keys {
 		p = p.AppendToken(key)

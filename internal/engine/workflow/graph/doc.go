@@ -3,6 +3,6 @@
 //
 //	file ── Section ── Definition ── Compile ── Workflow
 //
-// It knows no run: what a node's expressions come to depends on a View, and what nodes there
-// can be on the Kinds that it is given.
+// It does not know runs: the values of a node's expressions depend on a View, and the types of
+// nodes on the given Kinds.
 package graph

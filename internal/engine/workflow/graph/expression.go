@@ -1,11 +1,10 @@
-// This file compiles and evaluates the expressions of workflows, in the Common Expression
-// Language (cel.dev). There is one language for all: the variables are those of a view, and
-// the objects result, critic and decision have fixed members, so that a typing error is
-// found when the file is read.
+// This file compiles and evaluates the expressions of workflows, in the Common Expression Language
+// (cel.dev). There is one language for all, with the variables of a view. The objects result,
+// critic and decision have fixed members, so that a typing error is found when the file is read.
 //
-// Three bounds keep an expression from holding up a run: a cost limit, a time limit, and a
-// limit on how deep its value is nested. What comes out is plain JSON data; no value of
-// CEL's leaves this file.
+// Three bounds keep an expression from holding up a run: a cost limit, a time limit, and a limit on
+// how deep its value is nested. The result is plain JSON data; values of CEL do not leave this
+// file.
 
 package graph
 
@@ -147,7 +146,7 @@ var newEnv = sync.OnceValues(func() (*cel.Env, error) {
 type expression struct {
 	source  string
 	program cel.Program
-	// What it looks at.
+	// the variables that it uses
 	decision, failure, unknown bool
 }
 
@@ -179,7 +178,7 @@ func newExpression(source string, condition bool) (*expression, error) {
 	return e, nil
 }
 
-// firstOf returns the first of the issues as an error, nil if there is none.
+// firstOf returns the first of the issues as an error, or nil without issues.
 func firstOf(issues *cel.Issues) error {
 	if issues == nil || len(issues.Errors()) == 0 {
 		return nil
@@ -192,7 +191,7 @@ func canBeBool(t *cel.Type) bool {
 	return t.IsExactType(types.BoolType) || t.IsExactType(types.DynType)
 }
 
-// markUse notes what a part of the expression looks at.
+// markUse records the variables that a part of the expression uses.
 func (e *expression) markUse(part ast.Expr) {
 	switch part.Kind() {
 	case ast.IdentKind:
@@ -206,16 +205,16 @@ func (e *expression) markUse(part ast.Expr) {
 
 func isResult(part ast.Expr) bool { return part.Kind() == ast.IdentKind && part.AsIdent() == "result" }
 
-// seesOutcome says whether there is an expression, and it looks at whether a call failed.
+// seesOutcome reports whether there is an expression, and it looks at whether a call failed.
 func (e *expression) seesOutcome() bool { return e.seesFailure() || e.seesUnknown() }
 
-// seesFailure says whether there is an expression, and it looks at result.is_error.
+// seesFailure reports whether there is an expression, and it looks at result.is_error.
 func (e *expression) seesFailure() bool { return e != nil && e.failure }
 
-// seesUnknown says whether there is an expression, and it looks at result.unknown.
+// seesUnknown reports whether there is an expression, and it looks at result.unknown.
 func (e *expression) seesUnknown() bool { return e != nil && e.unknown }
 
-// oneLine shortens what the compiler says: it may repeat a long name.
+// oneLine shortens a message of the compiler: it may repeat a long name.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > 200 {
@@ -227,8 +226,8 @@ func oneLine(text string) string {
 // eval returns the expression's value as JSON has it: nil, bool, float64 or int64,
 // string, []any, map[string]any. Its error is an *expressionError.
 //
-// The time limit is the caller's context shortened to maxEvaluation. CEL looks at it after
-// every checkEvery steps of a loop only, which is enough: all else is bounded by the cost.
+// The time limit is the caller's context shortened to maxEvaluation. CEL checks it only after every
+// checkEvery steps of a loop. This is enough: the cost bounds all other parts.
 func (e *expression) eval(ctx context.Context, v View) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxEvaluation)
 	defer cancel()
@@ -274,8 +273,8 @@ func (e *expression) testCondition(ctx context.Context, v View) (bool, error) {
 // maxNesting bounds the values that expressions make.
 const maxNesting = 64
 
-// native makes plain values of CEL's. Values of types that JSON has no word for become
-// texts, as CEL's own conversion to a string writes them.
+// native makes plain values of CEL's. Values of types that JSON lacks become texts, as CEL's own
+// conversion to a string writes them.
 func native(v ref.Val, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, errors.New("the value is nested too deep")
@@ -316,9 +315,9 @@ func nativeList(v traits.Lister, depth int) (any, error) {
 
 // nativeScalar makes a plain value of one that holds no others.
 //
-// Integers stay integers up to int64; a larger unsigned number becomes a float64. NaN and
-// the infinities are errors, as JSON has no word for them. Text that is not valid UTF-8 gets
-// replacement characters.
+// Integers stay integers up to int64; a larger unsigned number becomes a float64. NaN and the
+// infinities are errors, as JSON lacks them. Text that is not valid UTF-8 gets replacement
+// characters.
 func nativeScalar(v ref.Val) (any, error) {
 	switch v := v.(type) {
 	case types.Null:

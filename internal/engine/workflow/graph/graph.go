@@ -1,8 +1,7 @@
-// This file has the graph of a workflow and what is found out about it before a run: an
-// order of its nodes, its cycles, and which nodes may run at the same time. It knows
-// nothing of runs. All functions are called while a file is compiled, so they may take time
-// that grows with a power of the nodes (maxNodes), but not with the number of ways, which
-// can be exponential.
+// This file has the graph of a workflow and its properties: an order of its nodes, its cycles, and
+// the nodes that may run at the same time. It does not know runs. All functions are called while a
+// file is compiled. They may take time that grows with a power of the nodes (maxNodes), but not
+// with the number of ways, as that can be exponential.
 
 package graph
 
@@ -20,7 +19,7 @@ type Vertex struct {
 	Order int // in the graph: no edge leads from a higher one to a lower one
 	in    []*edge
 	out   []*edge // in the order of the file
-	above bits    // by order: the nodes from which a way leads here
+	above bits    // by order: the nodes with a way to this one
 
 	expression *expression
 	prompt     *template     // of a human node
@@ -37,12 +36,12 @@ type Vertex struct {
 // IsEnd says that no edge leads on from the node.
 func (n *Vertex) IsEnd() bool { return len(n.out) == 0 }
 
-// DependsOn says whether a way leads from the other node to this one.
+// DependsOn reports whether a way leads from the other node to this one.
 func (n *Vertex) DependsOn(other *Vertex) bool { return n.above.has(other.Order) }
 
-// Decided says whether it is known what becomes of the node: of each node from which an edge
-// leads here, ended returns whether it has ended, and which edges were followed from it. open: one
-// of them leads here.
+// Decided reports whether the state of the node is known: ended tells for each source of an
+// incoming edge whether it has ended, and its followed edges. open is true if a followed edge leads
+// here.
 func (n *Vertex) Decided(ended func(from *Vertex) (followed []int, ok bool)) (known, open bool) {
 	for _, e := range n.in {
 		followed, ok := ended(e.from)
@@ -64,8 +63,8 @@ type edge struct {
 
 // bits is a set of nodes by their order.
 //
-// All sets of one graph have the same length. There is no check of the range: an order is
-// always below the number of nodes.
+// All sets of one graph have the same length. The range is not checked: an order is always below
+// the number of nodes.
 type bits []uint64
 
 func newBits(n int) bits { return make(bits, (n+63)/64) }
@@ -80,13 +79,12 @@ func (b bits) add(other bits) {
 	}
 }
 
-// sortNodes returns the nodes in the graph's order, which the file's decides where the edges
-// do not. It gives each its number and the nodes above it. rest are those of cycles, and
-// behind them.
+// sortNodes returns the nodes in the graph's order. The file's order decides where the edges do
+// not. It gives each its number and the nodes above it. rest are those of cycles, and behind them.
 //
-// It is Kahn's algorithm with the file's order as the tie-breaker, so that the same file
-// gives the same order in every process; call ids and the order of the answer depend on it.
-// in and out of the nodes must be complete.
+// It is Kahn's algorithm with the file's order as the tie-breaker. So a file has the same order in
+// every process: call ids and the order of the answer depend on it. in and out of the nodes must be
+// complete.
 func sortNodes(nodes []*Vertex) (list, rest []*Vertex) {
 	open := map[*Vertex]int{}
 	for _, n := range nodes {
@@ -115,9 +113,9 @@ func sortNodes(nodes []*Vertex) (list, rest []*Vertex) {
 // findCycles returns cycles of the nodes, each as the edges that make it, the last of which
 // closes it. There is one at least if there is any, and no more than most.
 //
-// It is a depth-first search that reports the edges which lead back to the way under way.
-// Not every cycle is found that way, but if the edges that close the reported ones are
-// removed none is left, unless most has cut the list.
+// It is a depth-first search that reports the edges which lead back to the way under way. It does
+// not find every cycle. But without the edges that close the reported ones the graph has no cycle,
+// unless most has cut the list.
 func findCycles(nodes []*Vertex, most int) (found [][]*edge) {
 	const (
 		fresh = iota
@@ -166,7 +164,7 @@ func cycleText(cycle []*edge) string {
 	return strings.Join(names, " → ")
 }
 
-// reachableNodes returns the nodes to which a way leads from the entry, itself among them.
+// reachableNodes returns the nodes with a way from the entry, itself among them.
 func reachableNodes(entry *Vertex) map[*Vertex]bool {
 	seen := map[*Vertex]bool{entry: true}
 	for list := []*Vertex{entry}; len(list) > 0; {
@@ -182,12 +180,12 @@ func reachableNodes(entry *Vertex) map[*Vertex]bool {
 	return seen
 }
 
-// togetherTest returns for each pair of nodes, by their order, whether both can run in one
-// run: whether two ways lead from the entry to them that take the same edge at each
-// condition on both. The nodes are sorted; what expressions say is not looked at.
+// togetherTest returns for each pair of nodes, by their order, whether both can run in one run:
+// whether two ways lead from the entry to them that take the same edge at each condition on both.
+// The nodes are sorted; the values of expressions are ignored.
 //
-// Two ways are followed at once, always that one further which is behind. So both are at
-// a node that they share at the same time, and a condition can send both the same way.
+// Two ways are followed at once, and the one that is behind is always followed further. So both are
+// at a node that they share at the same time, and a condition can send both the same way.
 func togetherTest(list []*Vertex, entry *Vertex) func(a, b *Vertex) bool {
 	n := len(list)
 	met := make([]bits, n) // met[a].has(b), a ≤ b: ways have come to a and b at once
@@ -234,8 +232,8 @@ func togetherTest(list []*Vertex, entry *Vertex) func(a, b *Vertex) bool {
 // findCollisions returns the pairs of nodes that can run at the same time and put a value into
 // the same field, each with the number of the assignment of the later one in the file.
 //
-// Nodes of which one is above the other never run at the same time. together is computed
-// only if some pair writes the same field, which few workflows have. The list is in the
+// If one of two nodes is above the other, they never run at the same time. togetherTest is called
+// only if some pair writes the same field, as few workflows have such a pair. The list is in the
 // order of the file, as the author reads it.
 func findCollisions(list []*Vertex, entry *Vertex) (found []collision) {
 	var both func(a, b *Vertex) bool
@@ -273,7 +271,7 @@ type collision struct {
 	output        int // of second
 }
 
-// fieldsOverlap says whether two fields have something in common: metadata holds metadata.x.
+// fieldsOverlap reports whether two fields have something in common: metadata holds metadata.x.
 func fieldsOverlap(a, b string) bool {
 	return a == b || a == FieldMetadata && strings.HasPrefix(b, metadataPrefix) || b == FieldMetadata && strings.HasPrefix(a, metadataPrefix)
 }

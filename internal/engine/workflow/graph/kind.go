@@ -1,6 +1,6 @@
-// This file says what the kind of a node is to a definition. The reader of the file, the
-// compiler and the drawing ask the kind of a node; none of them knows one by its name. The
-// kinds themselves are the engine's, which also knows how each is carried out.
+// This file says how a kind of nodes appears to a definition. The reader of the file, the compiler
+// and the drawing ask the kind of a node; none of them knows one by its name. The kinds themselves
+// are the engine's, which also knows how each is carried out.
 
 package graph
 
@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// Kind is what nodes of one type are. A kind has no state: nodes and runs share it.
+// Kind has the rules of one type of nodes. A kind is without state: nodes and runs share it.
 type Kind interface {
 	Name() NodeType
 	// Keys are those that such a node may have in the file, besides type and output.
 	Keys() []string
 	// Bounds are of the timeout in the file, both inclusive.
 	Bounds() (least, most string)
-	// Default puts into n what the file need not say.
+	// Default puts the defaults of missing keys into n.
 	Default(n *Node)
 
-	// Check returns what a node lacks; the pointers lead from the node. Its edges are known,
-	// and nothing is compiled.
+	// Check returns the faults of a node, such as missing keys; the pointers lead from the node.
+	// Its edges are known, and nothing is compiled.
 	Check(n *Vertex) []Problem
 	// Chooses says that a node takes exactly one of its edges, if need be by the value of
 	// its expression. Other nodes take each edge whose condition holds.
 	Chooses() bool
 	// Asks says that a node is a question to a person.
 	Asks() bool
-	// Results says that a node says what its tool returns. Other nodes say what a model does.
+	// Results says that a node's text is its tool's result. Other nodes speak the text of a model.
 	Results() bool
 
-	// Draw returns the shape of a node in Mermaid's language, and what stands in it below
-	// the node's name.
+	// Draw returns the shape of a node in Mermaid's language, and the label in it below the node's
+	// name.
 	Draw(n *Node) (left, label, right string)
 }
 
@@ -73,7 +73,7 @@ func (noKind) Check(*Vertex) []Problem {
 	return []Problem{{Pointer: "/type", Text: "there is no such type"}}
 }
 
-// kindOf returns the kind of a type; noKind if there is none.
+// kindOf returns the kind of a type, or noKind for an unknown type.
 func kindOf(kinds []Kind, t NodeType) Kind {
 	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name() == t }); i >= 0 {
 		return kinds[i]

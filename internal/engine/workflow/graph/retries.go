@@ -7,10 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// blindRetries finds edges on which a run would make a call again without knowing what became
-// of the first: from a node of a tool on result.is_error to a node of the same tool, where
-// nothing looks at result.unknown. reporting are the servers about whose calls no person is
-// asked.
+// blindRetries finds edges on which a run would repeat a call with an unknown outcome. Such an edge
+// leads from a node of a tool on result.is_error to a node of the same tool, and result.unknown is
+// not looked at. reporting are the servers about whose calls people are not asked.
 func (w *Workflow) blindRetries(reporting []string) (problems []Problem) {
 	for _, n := range w.nodes {
 		if server, _, _ := strings.Cut(n.Tool, "/"); n.Tool != "" && slices.Contains(reporting, server) {

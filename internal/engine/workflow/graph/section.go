@@ -1,7 +1,7 @@
-// This file reads the section workflows of the configuration file: it puts defaults in,
-// checks what only the reader can know (which keys a type may have, whether there is a
-// store, which agents and servers the file names), and hands a Definition to Compile.
-// Faults of Compile come back as pointers and are reported at their place in the file.
+// This file reads the section workflows of the configuration file: it puts defaults in, checks the
+// file, and hands a Definition to Compile. Only the reader knows the keys of a type, the store, and
+// the agents and servers of the file. Faults of Compile come back as pointers and are reported at
+// their place in the file.
 //
 // All faults go to the file.Node, which collects them; nothing here stops at the first.
 
@@ -26,9 +26,8 @@ import (
 //go:embed workflows.json
 var schema string
 
-// Section is the section workflows of the configuration file. It reads from c, which is
-// whole by then, whether there is a store and which MCP servers there are; a node is of one of
-// the kinds.
+// Section is the section workflows of the configuration file. It reads from c whether there is a
+// store and which MCP servers exist; c is complete by then. Each node is of one of the kinds.
 func Section(list *[]*Workflow, c *config.Config, kinds []Kind) file.Section {
 	types := strings.Replace(schema, `"enum": []`, `"enum": [`+kindNames(kinds)+`]`, 1)
 	return file.Section{Name: "workflows", Schema: types, Read: func(all *file.Node) {
@@ -93,8 +92,8 @@ func (r *reader) refuseBesideNodes(keys ...string) {
 
 // fromPatterns makes the nodes of a workflow that lists patterns alone.
 //
-// Each pattern becomes one agent node of its name, in a chain in the order of the list.
-// That is the short form of a workflow with one agent.
+// Each pattern becomes one agent node of its name, in a chain in the order of the list. It is the
+// short form of a workflow with one agent.
 func (r *reader) fromPatterns() {
 	patterns := r.at.Get("patterns")
 	if patterns == nil {
@@ -141,7 +140,7 @@ func (r *reader) reflectionRepeat() *Repeat {
 	return &Repeat{Critic: r.readAgent(r.at, "critic"), Until: passed, Max: defaultRounds}
 }
 
-// passed is what a critic's judgement is asked for unless until says otherwise.
+// passed is the default of until for a node with a critic.
 const passed = "critic.json.passed"
 
 // readNode reads one node and adds it to the definition, also if it has faults: otherwise each
@@ -169,8 +168,8 @@ func (r *reader) readNode(at *file.Node) {
 	r.def.Nodes = append(r.def.Nodes, n)
 }
 
-// readValues reads what the tags of Node do not say how to read, and checks what only the file
-// knows. Keys that the node must not have are left alone.
+// readValues reads the fields of Node that its tags do not describe, and checks references to the
+// rest of the file. Keys that the node must not have are left alone.
 func (r *reader) readValues(at *file.Node, n *Node, keys []string) {
 	if slices.Contains(keys, "agent") {
 		r.readAgent(at, "agent")
@@ -206,8 +205,8 @@ func readArgument(at *file.Node) Argument {
 	return Argument{Name: at.Name(), Value: at.JSON()}
 }
 
-// readRepeat reads the loop of a node; nil: it has none. With a critic the default of until is
-// the critic's own judgement.
+// readRepeat reads the loop of a node; it returns nil without one. With a critic the default of
+// until is the critic's own judgement.
 func (r *reader) readRepeat(at *file.Node) *Repeat {
 	if at == nil {
 		return nil
@@ -224,9 +223,8 @@ func (r *reader) readRepeat(at *file.Node) *Repeat {
 	return rep
 }
 
-// readAgent returns an agent that is in the file. One that is somewhere else has neither steps
-// that a journal could keep nor a model that could be asked for a judgement: every run that
-// came to it would fail.
+// readAgent returns an agent that is in the file. A remote agent lacks steps for the journal and a
+// model for a judgement: every run that came to it would fail.
 func (r *reader) readAgent(at *file.Node, key string) string {
 	id, ok := at.Get(key).Text()
 	switch agents := at.Section("agents"); {
@@ -259,8 +257,8 @@ func (r *reader) checkTool(at *file.Node) {
 // builtinServer is the server that there is if none is configured.
 const builtinServer = "todo"
 
-// readEdges reads the edges. One whose to is an object becomes an edge for each member, so that
-// the graph knows simple edges only.
+// readEdges reads the edges. If the to of an edge is an object, each member becomes an edge, so
+// that the graph has simple edges only.
 func (r *reader) readEdges() {
 	i := 0
 	for at := range r.at.Get("edges").Members() {
@@ -328,7 +326,7 @@ func (r *reader) checkPeople() {
 }
 
 // reportProblem reports a Problem at its place in the file, unless there is a fault already:
-// what could not be read is missing in the definition.
+// unreadable values are missing in the definition.
 func (r *reader) reportProblem(p Problem) {
 	found := r.at
 	for token := range p.Pointer.Tokens() {
@@ -350,8 +348,8 @@ func (r *reader) reportProblem(p Problem) {
 	found.Fault(p.Text)
 }
 
-// childOf returns the member of a node, or the item of a list, that a token of a pointer names; nil:
-// there is none.
+// childOf returns the member of a node, or the item of a list, that a token of a pointer names; or
+// nil.
 func childOf(n *file.Node, token string) *file.Node {
 	member := n.Get(token)
 	if i, err := strconv.Atoi(token); member == nil && err == nil {
@@ -360,7 +358,7 @@ func childOf(n *file.Node, token string) *file.Node {
 	return member
 }
 
-// itemOf returns an item of a list; nil: there is none.
+// itemOf returns an item of a list, or nil.
 func itemOf(list *file.Node, i int) *file.Node {
 	for m := range list.Members() {
 		if i == 0 {

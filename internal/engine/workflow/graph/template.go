@@ -1,7 +1,6 @@
-// This file has texts with expressions in them: prompts of people and inputs of agents. A
-// template is compiled with the file; filling it in costs an evaluation for each expression
-// and one copy. Nothing is escaped, because the result goes to a model or a person and into
-// no other language.
+// This file has texts with expressions in them: prompts of people and inputs of agents. A template
+// is compiled with the file; filling it in costs an evaluation for each expression and one copy.
+// The text is not escaped, because it goes to a model or a person and into no other language.
 
 package graph
 
@@ -13,8 +12,7 @@ import (
 	"strings"
 )
 
-// template is a text with expressions in {{ }}. What is filled in is never read as a
-// template.
+// template is a text with expressions in {{ }}. Values are never read as a template.
 type template struct {
 	texts []string // one more than expressions
 	exprs []*expression
@@ -22,8 +20,8 @@ type template struct {
 
 // parseTemplate compiles a text. To write {{ itself, an expression says it: {{"{{"}}.
 //
-// Each expression is compiled on its own. The error says what is wrong with the first that
-// cannot be, and quotes no more than its names.
+// Each expression is compiled on its own. The error is about the first expression that does not
+// compile, and quotes only its names.
 func parseTemplate(text string) (*template, error) {
 	t := new(template)
 	for {
@@ -48,8 +46,8 @@ func parseTemplate(text string) (*template, error) {
 // closingIndex returns where the expression ends that text begins with: at the first }} that
 // stands in no string and closes nothing that the expression opened. -1: nowhere.
 //
-// It knows strings with either quote and nested braces, but not CEL's raw strings, in which
-// a backslash is no escape.
+// It knows strings with either quote and nested braces, but not CEL's raw strings, where a
+// backslash is not an escape.
 func closingIndex(text string) int {
 	open := 0
 	for i := 0; i < len(text); i++ {
@@ -121,5 +119,5 @@ func Text(value any) string {
 	return string(text)
 }
 
-// MaxText bounds what one node says, or is asked, in bytes.
+// MaxText bounds the output and the input of one node, in bytes.
 const MaxText = 1 << 20

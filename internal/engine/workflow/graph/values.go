@@ -1,5 +1,5 @@
-// This file is what a node's texts come to in a run: the values of its expressions, and which
-// of its edges are followed. It knows of a run what a View shows.
+// This file has the values of a node in a run: those of its expressions, and the edges that are
+// followed. A View is all that it knows of the run.
 
 package graph
 
@@ -28,8 +28,7 @@ type Wrote struct {
 	Value any    `json:"value"`
 }
 
-// Fields are the fields of the state. The zero value is that of a run in which no node has
-// written.
+// Fields are the fields of the state. The zero value is that of a run without written fields.
 type Fields struct {
 	Action, Routing string
 	Metadata        map[string]any
@@ -54,7 +53,7 @@ func (f *Fields) Write(w Wrote) {
 	}
 }
 
-// Value returns the value of the node's expression; nil: it has none.
+// Value returns the value of the node's expression; nil without an expression.
 func (n *Vertex) Value(ctx context.Context, v View) (any, error) {
 	if n.expression == nil {
 		return nil, nil
@@ -63,13 +62,13 @@ func (n *Vertex) Value(ctx context.Context, v View) (any, error) {
 	return value, inNode(n, err)
 }
 
-// FillPrompt returns what a person is asked.
+// FillPrompt returns the question to a person.
 func (n *Vertex) FillPrompt(ctx context.Context, v View) (string, error) {
 	text, err := n.prompt.fillText(ctx, v)
 	return text, inNode(n, err)
 }
 
-// FillInput returns what the node's agent is asked, of a node that has an Input.
+// FillInput returns the input of the node's agent; the node must have an Input.
 func (n *Vertex) FillInput(ctx context.Context, v View) (string, error) {
 	text, err := n.input.fillText(ctx, v)
 	return text, inNode(n, err)
@@ -85,7 +84,7 @@ func (n *Vertex) Argument(ctx context.Context, v View, i int) (any, error) {
 	return value, inNode(n, err)
 }
 
-// Enough says whether Repeat.Until holds.
+// Enough reports whether Repeat.Until holds.
 func (n *Vertex) Enough(ctx context.Context, v View) (bool, error) {
 	done, err := n.until.testCondition(ctx, v)
 	return done, inNode(n, err)
@@ -93,8 +92,8 @@ func (n *Vertex) Enough(ctx context.Context, v View) (bool, error) {
 
 // Assign returns the values of the node's output.
 //
-// They are evaluated one by one against what the node's ancestors wrote: an assignment does
-// not see the one before it in the same node.
+// They are evaluated one by one against the fields that the node's ancestors wrote: an assignment
+// does not see the previous one in the same node.
 func (n *Vertex) Assign(ctx context.Context, v View) (list []Wrote, err error) {
 	for i, o := range n.Output {
 		value, err := n.output[i].eval(ctx, v)
@@ -187,10 +186,10 @@ func (n *Vertex) chooseEdge(ctx context.Context, v View, value any) (*edge, erro
 	return otherwise, nil
 }
 
-// isMatch says whether the edge is that of a value in a map.
+// isMatch reports whether the edge is that of a value in a map.
 func (e *edge) isMatch() bool { return e.mapped && !e.Default }
 
-// isTaken says whether an edge that is not the default is taken.
+// isTaken reports whether an edge that is not the default is taken.
 func (e *edge) isTaken(ctx context.Context, v View, value any) (bool, error) {
 	if e.isMatch() {
 		return Text(value) == e.Match, nil
@@ -198,7 +197,7 @@ func (e *edge) isTaken(ctx context.Context, v View, value any) (bool, error) {
 	return e.condition.testCondition(ctx, v)
 }
 
-// Accepts says whether an edge takes the rejection that v sees: one whose condition looks at
+// Accepts reports whether an edge takes the rejection that v sees: one whose condition looks at
 // the decision and holds, or one that leads to a condition that does. An expression that
 // fails is the error.
 func (n *Vertex) Accepts(ctx context.Context, v View) (bool, error) {
