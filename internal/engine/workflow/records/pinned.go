@@ -10,34 +10,34 @@ import (
 	"sluice/internal/state/store"
 )
 
-// A definition is kept as long as some run is pinned to it, whatever the file says by now.
-// Each run is in an index of its definition from before its begin until it is forgotten; who
-// takes the last one out lets the definition expire. Two gateways may do both at the same
+// A definition is stored as long as some run is pinned to it, even if the file has changed. Each
+// run is in an index of its definition from before its begin until it is forgotten; the gateway
+// that takes the last one out lets the definition expire. Two gateways may do both at the same
 // time, without a lock. It is safe because of the order of the writes:
 //
 //   - a gateway that begins a run puts it into the index, and makes the definition stay after that;
 //   - one that removes the last run lets the definition expire, and looks at the index again
 //     after that: if there is a run it makes the definition stay.
 //
-// Whichever is second sees what the other has done.
+// The second of the two sees the write of the first.
 
 const (
-	// putAgain is for how long a process trusts that a definition which it has put is there:
-	// so not every run costs a write of it. A run that was begun by such trust makes sure
-	// before it waits or ends.
+	// putAgain is how long a process trusts that a definition that it has put is still there: so
+	// not every run costs a write of it. A run that was begun by such trust makes sure before it
+	// waits or ends.
 	putAgain = 5 * time.Second
-	// unpinned is how long a definition stays to which no run is pinned any more: longer than
-	// a run that was begun by trust takes to make sure.
+	// unpinned is how long a definition stays without a run: longer than a run that was begun by
+	// trust takes to make sure.
 	unpinned = 48 * time.Hour
 )
 
-// pinned is to what a run is pinned, until that is sure.
+// pinned is the definition that a run is pinned to, until the store certainly has it.
 type pinned struct {
 	w     *graph.Workflow // nil: it is sure
 	since time.Time       // when the run was in the index
 }
 
-// pinDefinition notes that a run which begins needs its definition, and puts that into the store.
+// pinDefinition pins a run that begins to its definition, and puts that into the store.
 func (k *keeping) pinDefinition(ctx context.Context, w *graph.Workflow) error {
 	err := k.s.cfg.Store.PutIndex(ctx, store.DefinitionRunsKey(w.Sum()), store.Member{ID: k.id, Score: time.Now().UnixMilli()}, 0)
 	if err != nil {
@@ -55,8 +55,8 @@ func (k *keeping) ensurePinned(ctx context.Context) {
 	}
 }
 
-// keepDefinition makes a definition stay in the store, if this process has not done so
-// after that time. The store may have been restarted without what it had.
+// keepDefinition makes a definition stay in the store, if this process has not done so after that
+// time. The store may have been restarted without its data.
 func (s *RunStore) keepDefinition(ctx context.Context, w *graph.Workflow, after time.Time) error {
 	text, sum := w.Stored()
 	s.mu.Lock()
@@ -79,8 +79,8 @@ func (s *RunStore) keepDefinition(ctx context.Context, w *graph.Workflow, after 
 	return nil
 }
 
-// unpinRun takes a run that is forgotten out of the index of its definition. A run of which
-// there is no record, or none that can be read, has been taken out, or is left there.
+// unpinRun takes a run that is forgotten out of the index of its definition. If the run's record is
+// missing, the run was unpinned before; if it cannot be read, the run stays in the index.
 func (s *RunStore) unpinRun(ctx context.Context, id string) error {
 	v, err := s.cfg.Store.Value(ctx, store.RunKey(id))
 	if errors.Is(err, store.ErrNotFound) {
@@ -93,7 +93,7 @@ func (s *RunStore) unpinRun(ctx context.Context, id string) error {
 	return s.unpinFrom(ctx, id, r.Header.Definition)
 }
 
-// unpinFrom takes a run out of the index of a definition, which goes with its last run.
+// unpinFrom takes a run out of the index of a definition. With its last run a definition expires.
 func (s *RunStore) unpinFrom(ctx context.Context, id, definition string) error {
 	index, key := store.DefinitionRunsKey(definition), store.DefinitionKey(definition)
 	if err := s.cfg.Store.RemoveIndex(ctx, index, id); err != nil {

@@ -1,6 +1,6 @@
-// This file keeps what one agent was asked by another one (SubAgentSession) and lets it be
-// read by a task's export and by clients. It decides nothing about a run: a session that is
-// lost is a gap in the record, and the task continues.
+// This file stores the task that one agent gave to another one (SubAgentSession), for a task's
+// export and for clients. It decides nothing about a run: a session that is lost is a gap in the
+// record, and the task continues.
 
 package records
 
@@ -15,29 +15,29 @@ import (
 	"sluice/internal/state/store"
 )
 
-// sessionSchema is the version of a stored session. One of a later version is left alone.
+// sessionSchema is the version of a stored session. A session of a later version is left alone.
 const sessionSchema = 1
 
-// Statuses of a SubAgentSession. One that waits for a person is still running.
+// Statuses of a SubAgentSession. A session that waits for a person is still running.
 const (
 	SessionRunning   = "running"
 	SessionCompleted = "completed"
 	sessionFailed    = "failed"
 )
 
-// SubAgentSession is one task that an agent gave to another one: what was asked, what the
-// agent said and called, and what its caller received of it. Its members are those of the
-// contract, for a store and for clients alike.
+// SubAgentSession is one task that an agent gave to another one: the task, the agent's messages and
+// calls, and the summary for the caller. Its members are those of the contract, for a store and for
+// clients alike.
 type SubAgentSession struct {
 	SessionID    string `json:"session_id"` // a UUID
 	ParentTaskID string `json:"parent_task_id"`
 	AgentName    string `json:"agent_name"` // its id in the file
-	// TaskDescription is what it was asked, its context included.
+	// TaskDescription is the task, its context included.
 	TaskDescription string `json:"task_description"`
-	// MessageHistory begins with the task. What is longer than the bounds of its keeper is
-	// cut there, and says so.
+	// MessageHistory begins with the task. Messages beyond the bounds of the store are cut there,
+	// with a note.
 	MessageHistory []engine.Message `json:"message_history"`
-	Summary        string           `json:"summary,omitempty"` // what the caller received; empty: not yet, or nothing
+	Summary        string           `json:"summary,omitempty"` // for the caller; empty before the end, or without an answer
 	Status         string           `json:"status"`
 	CreatedAt      time.Time        `json:"created_at"`
 }
@@ -61,7 +61,7 @@ type Sessions struct {
 	TTL time.Duration
 }
 
-// Put keeps a session in place of what was kept of it, for ttl; 0: until it is removed. The
+// Put stores a session in place of its earlier state, for ttl; 0 means until it is removed. The
 // first Put adds it to the list of its task.
 //
 // Its error is the store's, store.ErrConflict among them if another process wrote the
@@ -102,8 +102,7 @@ func (s *Sessions) Get(ctx context.Context, id string) (*SubAgentSession, error)
 	return &kept.SubAgentSession, nil
 }
 
-// Of returns the ids of a task's sessions, in the order of their begins; none if it has
-// had none.
+// Of returns the ids of a task's sessions, in the order of their begins.
 func (s *Sessions) Of(ctx context.Context, task string) (ids []string, err error) {
 	items, err := s.Store.List(ctx, store.SessionsKey(task), 0, 0)
 	for _, item := range items {
@@ -115,8 +114,8 @@ func (s *Sessions) Of(ctx context.Context, task string) (ids []string, err error
 // Finish says that nothing more comes to a task, unless a person answers it: its sessions
 // are kept for TTL from now on.
 //
-// It continues after an error and returns all of them joined. A session that has expired by
-// then is none.
+// It continues after an error and returns all of them joined. A session that has expired by then is
+// not an error.
 func (s *Sessions) Finish(ctx context.Context, task string) error {
 	if s.TTL == 0 {
 		return nil

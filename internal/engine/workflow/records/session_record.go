@@ -13,16 +13,16 @@ import (
 	"sluice/stream"
 )
 
-// With a store a session has a record of its own, so that what an agent did for another one
-// can be read later: GET /tasks/{id}/sessions/{id}. The record is written when the session
-// begins, waits and ends. It is for people: the turn continues from its own state, and
-// continues also if the record cannot be written.
+// With a store a session has a record of its own, so that people can read an agent's work for
+// another one later: GET /tasks/{id}/sessions/{id}. The record is written when the session begins,
+// waits and ends. It is for people: the turn continues from its own state, and continues also if
+// the record cannot be written.
 
 // recordTime bounds each write of a record.
 const recordTime = 2 * time.Second
 
-// unfinished is how much longer than its task's TTL a record of a plain turn is kept while
-// that has not ended: longer than a turn may run and a person be asked.
+// unfinished is added to the TTL of a record while its plain turn has not ended. It is longer than
+// a turn may run and a person be asked.
 const unfinished = 32 * 24 * time.Hour
 
 // SessionRecords stores sessions while they run. nil stores nothing.
@@ -52,7 +52,7 @@ func (r *SessionRecords) Finish(ctx context.Context, task string) {
 	_ = r.Sessions.Finish(ctx, task) // they expire later than they need
 }
 
-// SessionRecord is the record of a session that runs. nil: there is none. One goroutine uses
+// SessionRecord is the record of a session that runs; nil without a record. A single goroutine uses
 // it.
 //
 // Its methods but write work on nil, so that a session need not ask whether it is stored.
@@ -63,7 +63,7 @@ type SessionRecord struct {
 	failed     bool // to be written once: that is logged once
 }
 
-// Begin stores that a session runs. What is stored of one that continues is continued.
+// Begin stores that a session runs. If the session continues, its stored record is continued.
 func (k *SessionRecord) Begin(ctx context.Context, session, agent, asked string, again bool) {
 	if k == nil {
 		return
@@ -88,7 +88,7 @@ func (k *SessionRecord) AddEvent(ev stream.Event) {
 	}
 }
 
-// Seal says that a step has ended; asked is what waits in it, nil: nothing.
+// Seal says that a step has ended; asked is the question that waits in it, or nil.
 func (k *SessionRecord) Seal(asked *chat.Question, of run.Owner) {
 	if k != nil {
 		k.transcript.dropSuspended(asked, of)
@@ -131,7 +131,7 @@ func (k *SessionRecord) writeRecord(ctx context.Context) {
 	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	err := k.in.Put(short, &k.record, ttl)
-	if err != nil && !k.failed && !errors.Is(err, store.ErrUnavailable) { // which the store itself logs
+	if err != nil && !k.failed && !errors.Is(err, store.ErrUnavailable) { // the store itself logs that
 		k.failed = true
 		zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Str("session_id", k.record.SessionID).AnErr("cause", err)).Msg("session_not_kept")
 	}

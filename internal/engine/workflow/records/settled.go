@@ -1,7 +1,6 @@
-// This file bridges a short failure of the store. The result of a call that is not safe to
-// repeat is known to the process that made it; if the store does not accept it, the process
-// keeps it in memory for a while. A process that continues with its own run then need not ask a
-// person what it knows itself.
+// This file bridges a short failure of the store. The process that made an unsafe call has its
+// result. If the store does not accept the result, the process keeps it in memory for a while. If
+// the process continues its own run, it then need not ask a person about a result that it has.
 
 package records
 
@@ -11,18 +10,19 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// results are what became of calls, by the keys of their intents; nil: a call was not made.
-// Those that the store did not accept stay with the process that knows them: if it continues with
-// the run itself, nobody need be asked what became of the calls.
+// results are the results of calls, by the keys of their intents; nil for a call that was not made.
+// Results that the store did not accept stay in this process: if it continues the run itself,
+// people need not be asked about the calls.
 type results map[string]*tool.Result
 
-// maxSettled bounds the runs of which results are kept here. Of others people are asked.
+// maxSettled bounds the runs of which results are kept here. People are asked about the calls of
+// further runs.
 const maxSettled = 256
 
 // mergeInto puts the results into the record of their run.
 //
-// It changes the map of r and no value in it, as these are shared with copies of the
-// record. An intent that the record has no more is left out.
+// It changes the map of r and no value in it, as these are shared with copies of the record. An
+// intent that the record lacks is left out.
 func (known results) mergeInto(r *storedRun) {
 	for key, result := range known {
 		made := r.Intents[key]
@@ -36,10 +36,10 @@ func (known results) mergeInto(r *storedRun) {
 	}
 }
 
-// keepSettled keeps what the store did not take.
+// keepSettled remembers results that the store did not take.
 //
-// With maxSettled runs the result of a further one is dropped: then a person is asked,
-// which is right and only slower.
+// With maxSettled runs the results of a further run are dropped: then a person is asked. This is
+// right and only slower.
 func (s *RunStore) keepSettled(id string, more results) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *RunStore) keepSettled(id string, more results) {
 	maps.Copy(s.settled[id], more)
 }
 
-// settledResults returns what is kept of a run.
+// settledResults returns the remembered results of a run.
 //
 // The map is a copy, as calls of the run may still end.
 func (s *RunStore) settledResults(id string) results {
@@ -61,7 +61,7 @@ func (s *RunStore) settledResults(id string) results {
 	return maps.Clone(s.settled[id])
 }
 
-// forgetSettled is called when the store has it, or somebody else has the run.
+// forgetSettled drops the results of a run, as the store has them or another process has the run.
 func (s *RunStore) forgetSettled(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

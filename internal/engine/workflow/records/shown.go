@@ -10,8 +10,8 @@ import (
 	"sluice/internal/state/store"
 )
 
-// ShownCheckpoint is a checkpoint as people and exports read it: with the whole state, of
-// which a store has each message once.
+// ShownCheckpoint is a checkpoint as people and exports read it, with the whole state. A store has
+// each message once.
 type ShownCheckpoint struct {
 	ID            string       `json:"checkpoint_id"`
 	TaskID        string       `json:"task_id"`
@@ -32,20 +32,20 @@ type ShownOpen struct {
 	Round   int    `json:"round"`
 }
 
-// ShownRun is a run that was read to be shown. One goroutine uses it.
+// ShownRun is a run that was read to be shown. A single goroutine uses it.
 type ShownRun struct {
 	run  *engine.Run
 	list []engine.Checkpoint
 }
 
-// LoadShown reads a run to show its checkpoints; nothing is claimed or changed. Its error wraps
-// store.ErrNotFound if the task has none, ErrVersion, engine.ErrGone, store.ErrDamaged or
+// LoadShown reads a run to show its checkpoints; nothing is claimed or changed. If the task has no
+// run, its error wraps store.ErrNotFound; otherwise ErrVersion, engine.ErrGone, store.ErrDamaged or
 // store.ErrUnavailable.
 func (s *RunStore) LoadShown(ctx context.Context, id string) (*ShownRun, error) {
 	for try := 0; ; try++ {
 		shown, err := s.tryLoadShown(ctx, id)
-		// The record and its lists are read one after the other, and the run may continue in
-		// between: it then has more than its record said, which is not a damage.
+		// The record and its lists are read one after the other. If the run continues in between,
+		// the lists have more than the record says: this is not damage.
 		if !errors.Is(err, engine.ErrRun) || try == 2 {
 			return shown, err
 		}
@@ -78,8 +78,8 @@ func (s *RunStore) tryLoadShown(ctx context.Context, id string) (*ShownRun, erro
 // Len returns how many checkpoints the run has. Their numbers are 0 to Len-1.
 func (r *ShownRun) Len() int { return len(r.list) }
 
-// Checkpoint returns one of them. Its error wraps store.ErrNotFound, or engine.ErrRun where
-// what it counts is not there.
+// Checkpoint returns one of them. Its error wraps store.ErrNotFound, or engine.ErrRun if counted
+// items are missing.
 //
 // The state is computed from the beginning of the lists, so that it costs time in
 // proportion to the run's length up to there.

@@ -1,11 +1,11 @@
-// This file keeps runs in a store that several gateways share, so that one of them can continue
-// when another has stopped. It implements engine.Records over store.Values, store.Lists and
-// store.Indexes, and knows nothing of what nodes do.
+// This file stores runs for several gateways, so that one of them can continue when another has
+// stopped. It implements engine.Records over store.Values, store.Lists and store.Indexes, and does
+// not know the work of nodes.
 //
-// The rule that all of it follows: the lists are written first and the record last, and
-// only the record makes them count. A crash between the two leaves items that nobody reads;
-// a process that lost the run fails at the record's version, having changed nothing that
-// counts. There is no lease in time: the claim of another process is what ends ours.
+// The rule that all of it follows: the lists are written first and the record last, and only the
+// record makes them count. A crash between the two leaves items that are never read. A process that
+// lost the run fails at the record's version, and has changed nothing that counts. A lease does not
+// exist: the claim of another process ends ours.
 
 package records
 
@@ -33,11 +33,10 @@ import (
 	"sluice/stream"
 )
 
-// A run in a store has one record that is replaced as a whole and whose version guards
-// every write, and two lists that grow: of checkpoints and of messages. An item of a
-// list counts if the record says that its number exists, and that the life of the run
-// which wrote it had this number to give: what a process adds that is not the owner any
-// more is there, and is never read.
+// A run in a store has one record and two lists that grow: of checkpoints and of messages. The
+// record is replaced as a whole, and its version guards every write. An item of a list counts on
+// two conditions: the record counts its number, and the life that wrote it owned this number. An
+// item of a process that is not the owner any more stays in the list and is never read.
 
 // ErrVersion is wrapped by the error of a record that a later version of the program wrote.
 var ErrVersion = run.ErrVersion
@@ -48,10 +47,10 @@ const maxClaims = 5
 // maxKept is how many bytes of a call's result are kept.
 const maxKept = 32 << 10
 
-// RunStore is what keeps runs of all gateways. It is safe for concurrent use.
+// RunStore stores the runs of all gateways. It is safe for concurrent use.
 //
-// The maps are caches. defs and put grow with the number of definitions that a process has
-// seen, which is that of versions of the configuration.
+// The maps are caches. defs and put grow with the number of definitions that a process has seen,
+// that is, with the versions of the configuration.
 type RunStore struct {
 	cfg     RunStoreConfig
 	mu      sync.Mutex                 // guards the fields below
@@ -116,8 +115,8 @@ type storedRun struct {
 type life struct {
 	Epoch int64 `json:"epoch"`
 	From  int   `json:"from"`
-	// Claim is the claim's own: of two that are made at the same time the second must not
-	// take the first for a try of itself.
+	// Claim is unique for each claim: a process must not take another one's claim at the same time
+	// for its own earlier attempt.
 	Claim string `json:"claim,omitempty"`
 }
 
@@ -136,7 +135,7 @@ type storedCheckpoint struct {
 	Ends []engine.Ended `json:"ends,omitempty"`
 }
 
-// Sequence is that of the checkpoint with which they were added.
+// Sequence is that of the checkpoint with these messages.
 type storedMessages struct {
 	Epoch    int64            `json:"epoch"`
 	Sequence int              `json:"sequence"`
@@ -156,10 +155,10 @@ func (r *storedRun) ownerOf(sequence int) (epoch int64) {
 	return epoch
 }
 
-// readAs is the record as it was read, of a Run that was.
+// readAs is the record that a Run was read from.
 //
-// It is nil for a run that began in this process. Records claims the run on the basis of
-// record and version, so that of two processes which have read the same only one succeeds.
+// It is nil for a run that began in this process. Records claims the run on the basis of record and
+// version: of two processes with the same version only one succeeds.
 type readAs struct {
 	record   storedRun
 	version  int64
@@ -175,9 +174,9 @@ func (at *readAs) Orphaned() bool { return at.orphaned }
 // TimedOut implements engine.Origin.
 func (at *readAs) TimedOut() { at.orphaned, at.late = false, true }
 
-// TakeOver prepares a run that was read from the store, so that this process can continue it
-// for a dead one. emitted are the events of the run's turn, as the log has them; nil:
-// there is no log. It returns the events that the log lacks.
+// TakeOver prepares a run that was read from the store, so that this process can continue it for a
+// dead one. emitted are the events in the log of the run's turn; nil without a log. It returns the
+// events that the log lacks.
 //
 // run must come from Load.
 func (s *RunStore) TakeOver(run *engine.Run, emitted []stream.Event) []stream.Event {
@@ -186,8 +185,8 @@ func (s *RunStore) TakeOver(run *engine.Run, emitted []stream.Event) []stream.Ev
 	return run.TakeOver(func(node string) *engine.Entry { return at.record.Journal[node] }, emitted, at.before)
 }
 
-// Unseen says that of the last turn of a run, which must come from Load, nothing was sent but
-// the start: no node has begun since the run did, or since people were asked.
+// Unseen reports whether the last turn of a run sent only its start: no node has begun since the
+// run did, or since people were asked. The run must come from Load.
 func (s *RunStore) Unseen(run *engine.Run) bool {
 	at := run.Origin.(*readAs)
 	return at.last == engine.CheckpointResumed || at.record.Checkpoints <= 1 || run.Progress.Status == engine.StatusWaiting
@@ -211,8 +210,8 @@ func (s *RunStore) readRecord(ctx context.Context, id string) (readAs, error) {
 	return at, nil
 }
 
-// Load returns a run as it was kept last. The error wraps store.ErrNotFound if there is
-// none, engine.ErrRun or engine.ErrGone if it cannot be continued, or store.ErrUnavailable.
+// Load returns a run as it was saved last. Without a run the error wraps store.ErrNotFound. If the
+// run cannot continue, it wraps engine.ErrRun or engine.ErrGone; otherwise store.ErrUnavailable.
 //
 // It claims nothing: another process may be running the run. The one that calls Records
 // first has it.
@@ -242,7 +241,7 @@ func (s *RunStore) Load(ctx context.Context, id string) (*engine.Run, error) {
 	return run, run.Join(w)
 }
 
-// readCheckpoints returns the checkpoints that count, and what became of the nodes.
+// readCheckpoints returns the checkpoints that count, and the ends of the nodes.
 //
 // Items of processes that had lost the run, and second writes of one item, are passed over.
 // Fewer than the record counts means that the store has lost some: engine.ErrRun.
@@ -285,9 +284,9 @@ func (s *RunStore) readMessages(ctx context.Context, id string, r *storedRun) (l
 
 // loadDefinition returns a definition by its SHA-256.
 //
-// Its error wraps engine.ErrGone if the store has none, or one that this version of the program
-// cannot compile. It is compiled once in a process, outside of the lock: two callers may
-// both do it, which is only wasted work.
+// Its error wraps engine.ErrGone if the store lacks the definition, or if this version of the
+// program cannot compile it. A process compiles it once, outside of the lock: two callers may both
+// do it, and that only wastes work.
 func (s *RunStore) loadDefinition(ctx context.Context, sum string) (*graph.Workflow, error) {
 	s.mu.Lock()
 	w := s.defs[sum]
@@ -318,8 +317,8 @@ func (s *RunStore) loadDefinition(ctx context.Context, sum string) (*graph.Workf
 // claimed, so that who owned it before writes nothing any more.
 //
 // Its error is a fault: store_unavailable, turn_lost if another process was faster, or
-// workflow_recovery after maxClaims take-overs without a new checkpoint: such a run most
-// likely brings down each process that takes it.
+// workflow_recovery after maxClaims take-overs without a new checkpoint. Such a run most likely
+// brings down each process that takes it.
 func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Records, error) {
 	k := &keeping{s: s, id: state.Header.ID}
 	at, read := state.Origin.(*readAs)
@@ -367,17 +366,17 @@ func (k *keeping) beginRun(ctx context.Context, state *engine.Run) (engine.Recor
 
 // storeFault is the fault of a write that failed.
 //
-// The message is shown to the caller; it promises that the run continues, which holds because
-// nothing of it was removed.
+// The caller sees the message. It promises that the run continues, and that holds because all of
+// the run is still stored.
 func storeFault(err error) error {
 	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
 }
 
 // keeping is the Records of one run in one process. It is safe for concurrent use.
 //
-// One mutex covers a whole write, so writes of parallel nodes come one after the other and
-// each has the version that the one before was given. After the first failed write none is
-// tried any more: what it would build on is not known to be there.
+// One mutex covers a whole write, so writes of parallel nodes come one after the other, each with
+// the version of the previous one. After the first failed write all others are refused: they would
+// build on a state that the store may lack.
 type keeping struct {
 	s  *RunStore
 	id string
@@ -385,7 +384,7 @@ type keeping struct {
 	mu      sync.Mutex // guards the fields below
 	record  storedRun
 	version int64
-	failed  error // of the first write that failed: there is none behind it
+	failed  error // of the first failed write: it was the last one
 	pinned  pinned
 }
 
@@ -397,17 +396,17 @@ const (
 
 // changeRecord replaces the record, if nobody else has.
 //
-// f changes the record in place; it must replace what it changes in maps and slices that
-// older copies share. After an error the record in memory is not that of the store, and
-// failed keeps everybody from using it.
+// f changes the record in place; in maps and slices that older copies share it must replace the
+// changed values. After an error the record in memory is not that of the store, and failed keeps
+// everybody from using it.
 func (k *keeping) changeRecord(ctx context.Context, f func(*storedRun)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.changeLocked(ctx, f, 0)
 }
 
-// changeLocked is change for a caller that holds the lock. ttl is how long the record is
-// kept, and the lists to which items are added before; 0: until they are removed.
+// changeLocked is changeRecord for a caller that holds the lock. ttl is how long the record and the
+// lists of items are stored; 0 means until they are removed.
 //
 // A conflict has three meanings: our own earlier try arrived (the bytes are equal), the
 // record is gone (workflow_recovery), or another process has the run (turn_lost).
@@ -431,7 +430,7 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 	lost := false // the record is not there any more
 	err = k.retryWrite(ctx, func() error {
 		there, err := put(ctx, store.RunKey(k.id), store.Value{Data: data, Version: k.version}, ttl)
-		if errors.Is(err, store.ErrConflict) && bytes.Equal(there.Data, data) { // a try before, whose answer was lost
+		if errors.Is(err, store.ErrConflict) && bytes.Equal(there.Data, data) { // our earlier attempt, whose reply was lost
 			err = nil
 		}
 		if lost = errors.Is(err, store.ErrConflict) && there.Version == 0; err == nil {
@@ -484,8 +483,8 @@ func (k *keeping) pushItems(ctx context.Context, items []store.Pushed, ttl time.
 	return nil
 }
 
-// listItems are what a checkpoint adds to the lists of its run, in the order in which they must
-// be written.
+// listItems returns the items that a checkpoint adds to the lists of its run, in the order of their
+// writes.
 func (k *keeping) listItems(c *engine.Checkpoint) (items []store.Pushed, err error) {
 	if len(c.Messages) > 0 || hasEnded(&c.Progress) {
 		data, err := json.Marshal(storedMessages{k.record.Epoch, c.Sequence, c.Messages})
@@ -553,26 +552,26 @@ func (r *storedRun) dropEnded() {
 	}
 }
 
-// hasEnded says whether a run has ended.
+// hasEnded reports whether a run has ended.
 func hasEnded(p *engine.Progress) bool {
 	return p.Status == engine.StatusCompleted || p.Status == engine.StatusFailed
 }
 
-// nodeHasEnded says whether a node has ended: it is not open any more.
+// nodeHasEnded reports whether a node has ended: it is not open any more.
 func (r *storedRun) nodeHasEnded(node string) bool {
 	return !slices.ContainsFunc(r.Progress.Frontier, func(o engine.Open) bool { return o.Node == node })
 }
 
-// keepsSession says whether the frontier has where the session of a node is, that waits.
+// keepsSession reports whether the frontier has the session of a node that waits.
 func (r *storedRun) keepsSession(node string) bool {
 	return slices.ContainsFunc(r.Progress.Frontier, func(o engine.Open) bool { return o.Node == node && o.Entry != nil && o.Waits() })
 }
 
 // Wait implements engine.Records.
 //
-// The index of waits is written before the record: an entry too many costs a look at the
-// run, one too few would leave a run waiting for ever. due is the earliest end of all
-// questions; one that has none of its own gets the configured one.
+// The index of waits is written before the record: an entry too many costs a look at the run, but a
+// missing one would leave a run waiting for ever. due is the earliest end of all questions; a
+// question without an end gets the configured one.
 func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
 	due := k.s.fillDue(p)
 	k.mu.Lock()
@@ -600,8 +599,8 @@ func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
 	}, 0)
 }
 
-// fillDue returns the earliest end of the questions, and gives the configured one to those that have
-// none.
+// fillDue returns the earliest end of the questions, and gives the configured end to questions
+// without one.
 func (s *RunStore) fillDue(p *engine.Progress) time.Time {
 	due := time.Now().Add(s.cfg.Wait).UTC()
 	for i := range p.Frontier {
@@ -625,7 +624,7 @@ func (k *keeping) Journal(ctx context.Context, e *engine.Entry) error {
 			r.Journal = map[string]*engine.Entry{}
 		}
 		r.Journal[e.Node] = e
-		for key, i := range r.Intents { // the session has what came of them
+		for key, i := range r.Intents { // the session has their results
 			if i.Intent.Node == e.Node && i.Result != nil {
 				delete(r.Intents, key)
 			}
@@ -704,13 +703,12 @@ func (s *RunStore) Finish(ctx context.Context, id string) error {
 	return err
 }
 
-// Forget removes all that is kept of a run.
+// Forget removes all records of a run.
 //
-// It continues after an error and returns all of them joined. What does not exist is removed
-// already.
+// It continues after an error and returns all of them joined. Missing records count as removed.
 func (s *RunStore) Forget(ctx context.Context, id string) error {
 	if err := s.unpinRun(ctx, id); err != nil {
-		return err // the record says to what it is pinned
+		return err // the record has the definition of the run
 	}
 	return errors.Join(
 		s.cfg.Store.DeleteValue(ctx, store.RunKey(id)), s.cfg.Store.DeleteList(ctx, store.CheckpointsKey(id)),

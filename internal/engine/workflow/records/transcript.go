@@ -20,12 +20,12 @@ const (
 	maxTranscript = 2 << 20  // bytes of all messages
 )
 
-// notStored stands in place of a message for which there was no room.
+// notKept stands in place of a message that exceeds the bound.
 const notKept = "[not kept: the session is longer than 2 MiB]"
 
-// transcript makes messages of the events of one agent: one of the assistant for each step,
-// with its calls, and behind it the results in the order of the calls. The zero value is
-// empty. One goroutine uses it.
+// transcript makes messages of the events of one agent: one of the assistant for each step, with
+// its calls, and behind it the results in the order of the calls. The zero value is empty. A single
+// goroutine uses it.
 type transcript struct {
 	// Messages are those of the steps that were sealed.
 	Messages []engine.Message
@@ -34,10 +34,10 @@ type transcript struct {
 	step stream.Fold // the step at hand
 }
 
-// Add adds a message. What has no room is left out, and said to be.
+// Add adds a message. If it exceeds the bound, notKept replaces its text.
 //
-// A message that does not fit becomes notStored, and its calls stay, so that results still
-// follow their calls. Later messages that are shorter may fit again.
+// Its calls stay, so that results still follow their calls. Later messages that are shorter may fit
+// again.
 func (t *transcript) Add(role, text string, calls ...engine.ToolCall) {
 	for _, c := range calls {
 		t.size += len(c.Arguments)
@@ -49,7 +49,7 @@ func (t *transcript) Add(role, text string, calls ...engine.ToolCall) {
 	t.Messages = append(t.Messages, engine.Message{Role: role, Content: text, ToolCalls: calls, Timestamp: time.Now().UTC()})
 }
 
-// addTask begins with what the agent is asked.
+// addTask adds the agent's task as the first message.
 func (t *transcript) addTask(text string) { t.Add(engine.RoleUser, text) }
 
 // AddEvent takes an event of the agent's own; only text and calls count.
@@ -63,7 +63,7 @@ func (t *transcript) dropSuspended(q *chat.Question, of run.Owner) {
 	t.step.Calls = run.Leave(t.step.Calls, q, of)
 }
 
-// sealStep makes messages of the step that has ended; nothing, if nothing was said.
+// sealStep makes messages of the step that has ended. An empty step adds no message.
 func (t *transcript) sealStep() {
 	calls, text := t.step.Calls, t.step.Text()
 	if len(calls) > 0 || strings.TrimSpace(text) != "" {
