@@ -17,7 +17,7 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Accepted is a good answer. Nothing is used up until Take.
+// Accepted is a good answer. The question stays open until Claim.
 type Accepted struct {
 	// Request continues with the turn.
 	Request chat.Request
@@ -29,8 +29,8 @@ type Accepted struct {
 	claim     *claim         // set by Claim, if there is a store
 }
 
-// Check reads an answer by its token. now is the request that it came with: it says who
-// answers. The error is a *fault.Error or a *chat.ValidationError.
+// Check reads an answer by its token. now is the request of the answer: it identifies the caller.
+// The error is a *fault.Error or a *chat.ValidationError.
 func (s *Service) Check(ctx context.Context, a *chat.Answer, now chat.Request) (*Accepted, error) {
 	r, over, err := s.recordOfToken(ctx, a.Token)
 	if err == nil {
@@ -48,8 +48,8 @@ func (s *Service) Check(ctx context.Context, a *chat.Answer, now chat.Request) (
 	return nil, s.refuseAnswer(ctx, r, err)
 }
 
-// CheckTask reads an answer to a question of a task, by its id. Without a token it counts
-// who the caller is: see Shown.
+// CheckTask reads an answer to a question of a task, by its id. Without a token the caller's
+// identity decides: see PendingFor.
 func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now chat.Request) (*Accepted, error) {
 	if s.cfg.Store == nil {
 		return nil, Conflict()
@@ -70,7 +70,7 @@ func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now 
 	return nil, s.refuseAnswer(ctx, r, err)
 }
 
-// refuseAnswer counts and logs an answer that is refused for what it answers.
+// refuseAnswer counts and logs a refused answer.
 func (s *Service) refuseAnswer(ctx context.Context, r *record, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -135,8 +135,8 @@ func (s *Service) mayAnswer(r *record, by Caller, token bool) error {
 	return nil
 }
 
-// checkAnswer returns an answer of a caller who may give it. The answer must be about a turn whose state can
-// still be read, and decide all that is asked.
+// checkAnswer returns an answer of a caller that may give it. The answer must be about a turn whose
+// state can still be read, and decide all that is asked.
 func (s *Service) checkAnswer(ctx context.Context, r *record, a *chat.Answer, now chat.Request) (*Accepted, error) {
 	if s.cfg.Readable != nil {
 		if err := s.cfg.Readable(r.waiting); err != nil {
@@ -197,12 +197,12 @@ func (s *Service) changedCalls(ctx context.Context, r *record, decisions []chat.
 // ID is that of the question.
 func (a *Accepted) ID() string { return a.record.ID }
 
-// isStored says whether the turn that waits is that of a kept task: then taking up the task
-// is what uses the answer up, and Claim does nothing.
+// isStored reports whether the waiting turn belongs to a task: then the claim of the task uses the
+// answer up, and Claim does nothing.
 func (a *Accepted) isStored() bool { return a.record.Task != "" }
 
-// Claim uses the token up. Of several answers one succeeds, as far as this process and,
-// if there is one, the store can know.
+// Claim uses the token up. If several answers come, one succeeds, as far as this process and, if
+// there is one, the store can know.
 func (a *Accepted) Claim(ctx context.Context) error {
 	if a.isStored() {
 		return nil
@@ -222,8 +222,7 @@ func (a *Accepted) Unclaim() {
 	}
 }
 
-// Decided logs and counts an answer that was taken; what the store has of the question is
-// not needed any more.
+// Decided logs and counts an answer that was taken, and marks the stored question as used.
 func (a *Accepted) Decided(ctx context.Context) {
 	r, s := a.record, a.service
 	action := a.decidedAction()
@@ -233,8 +232,8 @@ func (a *Accepted) Decided(ctx context.Context) {
 		return
 	}
 	s.removeFromIndexes(ctx, r)
-	// Whether that works changes nothing for the answer, which was used up before: the question
-	// goes with its time at the latest.
+	// A failure changes nothing for the answer, as it was claimed before: the question expires at
+	// its time at the latest.
 	data, _ := json.Marshal(stored{Used: true, Remainder: r.remainder()})
 	if v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(r.ID)); err == nil {
 		v.Data = data
@@ -242,7 +241,7 @@ func (a *Accepted) Decided(ctx context.Context) {
 	}
 }
 
-// decidedAction is what was decided of all calls, or mixed.
+// decidedAction returns the common action of all decisions, mixed, or tool_changed.
 func (a *Accepted) decidedAction() string {
 	if len(a.Request.Resumed.Changed) > 0 {
 		return reasonChanged
@@ -270,7 +269,7 @@ func (r *record) logQuestion(ctx context.Context, event, action string, by chat.
 	if action != "" {
 		d.Str("action", action)
 	}
-	if action != "" && by.ID != "" { // somebody who can be held to it
+	if action != "" && by.ID != "" { // a sender who is responsible for the answer
 		e.Bool("audit", true)
 		d.Str("decided_by", by.Sender())
 		if by.IsNamed() {

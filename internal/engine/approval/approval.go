@@ -1,9 +1,9 @@
 // Package approval lets people decide about tool calls before they run.
 //
-// A Runner around what answers turns the state of a turn that waits into a question: a
-// stream.Approval with a token, which holds the state or, with a store, names it. Check
-// reads an answer to one and makes of it the request with which the turn continues. All that
-// waits for people (chat.Paused.By says what it is) goes this way.
+// If the inner Runner pauses, a Runner turns the state of the turn into a question: a
+// stream.Approval with a token. The token holds the state or, with a store, names it. Check reads
+// an answer to the question and returns the request that continues the turn. All waits for people
+// go this way; chat.Paused.By has the kinds.
 package approval
 
 import (
@@ -35,8 +35,8 @@ const (
 	DefaultStoreTTL = 24 * time.Hour
 )
 
-// grace is how long a record stays in the store when nobody can answer any more: an answer that
-// comes too late gets that as its reason.
+// grace is how long a record stays in the store after its expiry. A late answer then learns that it
+// is late.
 const grace = 24 * time.Hour
 
 // maxStored is how many bytes a record in the store may have.
@@ -50,25 +50,25 @@ type Config struct {
 	Keys []Key
 	// TTL is how long a question can be answered; 0: defaultTTL, or DefaultStoreTTL.
 	TTL time.Duration
-	// Store keeps what waits; nil: the token holds it.
+	// Store keeps the waiting turns; without one the tokens hold them.
 	Store Store
 	// Crowded reports whether too many tasks of a request's user wait for a person already. Calls of
 	// a workflow are not its concern. nil: never.
 	Crowded func(context.Context, *chat.Request) (bool, error)
-	// Tools returns what can be called now.
+	// Tools returns the tools that can be called now.
 	Tools func(context.Context) *tool.Set
-	// Problems says what is wrong with the arguments of a call. nil: nothing is.
+	// Problems returns the faults in the arguments of a call. A nil Problems accepts all.
 	Problems func(ctx context.Context, name string, args jsontext.Value) []tool.Problem
-	// Valid says what is wrong with a value by a JSON Schema. nil: nothing is.
+	// Valid returns the faults of a value by a JSON Schema. A nil Valid accepts all.
 	Valid func(schema, value jsontext.Value) []tool.Problem
-	// FourEyes has nobody answer about a task of their own.
+	// FourEyes refuses an answer about a task of the sender's own.
 	FourEyes bool
 	// Readable says why a turn that waits cannot continue; nil: all can.
 	Readable func(*run.Paused) error
 	Metrics  *metrics.Registry
 }
 
-// Store is what this package needs of a store.
+// Store is the part of a store that this package needs.
 type Store interface {
 	store.Values
 	store.Indexes
@@ -104,11 +104,11 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Caller is who answers, or asks what waits.
+// Caller is the sender of an answer, or of a request for open questions.
 type Caller struct {
 	Principal chat.Principal
 	UserID    string // empty: not said
-	// Inspects says that the caller reads, and may read what belongs to anybody in the tenant.
+	// Inspects says that the caller reads, and may read all questions of the tenant.
 	Inspects bool
 }
 
@@ -123,8 +123,8 @@ func (c Caller) approverName() string {
 	return c.UserID
 }
 
-// ownsTask says whether a question is about a task of c's. Who holds its token need not say
-// who they are; who does not must be whom the task belongs to, which may be nobody.
+// ownsTask reports whether a question is about a task of c's. Without a credential the user_id must be
+// the task's. A caller with the token may omit it.
 func (c Caller) ownsTask(r *record, token bool) bool {
 	switch {
 	case c.Principal.Tenant != r.Tenant || c.Principal.ID != r.Principal:
@@ -135,8 +135,8 @@ func (c Caller) ownsTask(r *record, token bool) bool {
 	return c.UserID == r.User || c.UserID == "" && token
 }
 
-// beganTurn reports whether c's credential, or its user, began the turn that waits. Whom the request
-// names does not matter: a name is not a second person.
+// beganTurn reports whether c's credential, or its user, began the turn that waits. The user that
+// the request names does not matter: a name is not a second person.
 func (c Caller) beganTurn(r *record) bool {
 	if !c.Principal.IsKnown() || !c.sharesTenant(r) {
 		return false
@@ -145,8 +145,8 @@ func (c Caller) beganTurn(r *record) bool {
 	return sender == r.Principal || sender == r.Sender || c.Principal.KeyID != "" && c.Principal.KeyID == r.KeyID
 }
 
-// canAnswer says whether a caller may answer. Nobody in particular may answer without a token
-// only what is about a task of nobody, which is found by its id alone.
+// canAnswer reports whether a caller may answer. A caller without a name may answer without a token
+// only about a task without a user; such a task is found by its id alone.
 func (c Caller) canAnswer(r *record, token bool) bool {
 	owns := c.ownsTask(r, token)
 	switch {
@@ -158,8 +158,8 @@ func (c Caller) canAnswer(r *record, token bool) bool {
 	return c.isApprover(r, token)
 }
 
-// isApprover says whether the question's approvers are, or hold, the caller. Where it names nobody, a
-// reviewer may answer by the id: the token is the owner's.
+// isApprover reports whether the question's approvers are, or hold, the caller. If the question names
+// only its owner, a reviewer may answer by the id: the token is the owner's.
 func (c Caller) isApprover(r *record, token bool) bool {
 	if !c.sharesTenant(r) || c.Principal.IsAnonymous() {
 		return false
@@ -173,7 +173,8 @@ func (c Caller) isApprover(r *record, token bool) bool {
 	return c.approverName() != "" && c.approverName() != owner && slices.Contains(r.Approvers, c.approverName())
 }
 
-// sharesTenant says whether a question belongs to somebody of c's tenant who was asked like c, or was not.
+// sharesTenant reports whether a question belongs to c's tenant and both were authenticated, or
+// neither.
 func (c Caller) sharesTenant(r *record) bool {
 	return c.Principal.Tenant == r.Tenant && (c.Principal.ID != "") == (r.Principal != "")
 }
@@ -184,7 +185,7 @@ func (c Caller) isReviewer() bool {
 	return c.Principal.IsKnown() && !c.Principal.IsNamed() && c.Principal.Scopes&chat.ScopeApprove != 0
 }
 
-// isForReviewers says whether a question names nobody but its owner, where people have scopes.
+// isForReviewers reports whether a question names nobody but its owner, where people have scopes.
 func (r *record) isForReviewers() bool {
 	return r.Principal != "" && !slices.ContainsFunc(r.Approvers, func(who string) bool { return who != owner })
 }
@@ -241,7 +242,8 @@ func (r *record) remainder() *remainder {
 	return &remainder{Kind: r.Kind, Expires: r.Expires, Handle: r.Handle, entitled: r.entitled}
 }
 
-// withoutTurn returns a record without its turn; nil if there is no remainder, as a former version left none.
+// withoutTurn returns a record without its turn. It is nil without a remainder, as former versions
+// stored none.
 func (rest *remainder) withoutTurn(id string) *record {
 	if rest == nil {
 		return nil
@@ -249,8 +251,8 @@ func (rest *remainder) withoutTurn(id string) *record {
 	return &record{ID: id, Kind: rest.Kind, Expires: rest.Expires, Handle: rest.Handle, entitled: rest.entitled}
 }
 
-// loadRecord returns a record of the store; nil: there is none. over is the fault of a question that does not
-// wait any more: its record has no turn.
+// loadRecord returns a record of the store, or nil if there is none. over is the fault of a
+// question that does not wait any more: its record lacks the turn.
 func (s *Service) loadRecord(ctx context.Context, id string) (r *record, over, err error) {
 	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
 	if errors.Is(err, store.ErrNotFound) {
@@ -292,7 +294,7 @@ func (s *Service) storeRecord(ctx context.Context, r *record, token string, vers
 	}
 	data, err := json.Marshal(stored{Brief: r.briefRecord(), Record: text, Token: token, Remainder: r.remainder()})
 	if err == nil {
-		err = s.addToIndexes(ctx, r) // first: what an index has and the store has not is passed over
+		err = s.addToIndexes(ctx, r) // first: lists pass over a question in an index that the store lacks
 	}
 	if err == nil {
 		_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data, Version: version}, time.Until(r.expiryTime())+grace)
@@ -300,8 +302,8 @@ func (s *Service) storeRecord(ctx context.Context, r *record, token string, vers
 	return err
 }
 
-// PendingFor returns what waits of some questions, without tokens, as it may be reported to c: those
-// that nobody has answered, that can still be, and that c may answer without a token.
+// PendingFor returns the open questions among ids, without tokens: those that have not expired, and
+// that c may answer by their id, or inspects.
 func (s *Service) PendingFor(ctx context.Context, c Caller, ids []string) ([]*stream.Approval, error) {
 	list := []*stream.Approval{}
 	if s.cfg.Store == nil {

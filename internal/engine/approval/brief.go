@@ -1,5 +1,5 @@
-// This file keeps next to each stored question the part that a list shows, so that a list neither
-// reads the turn that waits nor sends texts without a bound.
+// This file stores next to each question the part that a list shows. So a list neither reads the
+// turn that waits nor sends texts without a bound.
 
 package approval
 

@@ -1,6 +1,7 @@
-// This file claims approvals whose turn has no task. If the store loses the answer to a claim, the process
-// stores the claim again, which then meets itself. If the store does not answer that either, the turn does not
-// run. The process then releases the claim, so that a person can answer again.
+// This file claims approvals of turns without a task. If the store loses the answer to a claim, the
+// process stores the claim again, which then meets itself. If the store does not answer that
+// either, the turn does not run. The process then releases the claim, so that a person can answer
+// again.
 
 package approval
 
@@ -26,7 +27,7 @@ const (
 	maxReleases = 4096
 )
 
-// use is a claim of this process, which has succeeded or runs.
+// use is a claim of this process. It runs, or has succeeded.
 type use struct {
 	until   time.Time
 	settled chan struct{} // closed when taken is valid

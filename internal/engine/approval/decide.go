@@ -39,14 +39,14 @@ type deciding struct {
 	seen      map[string]bool // ids of calls that were decided
 }
 
-// asksOutcome says whether it is asked what became of calls, rather than whether they may run.
+// asksOutcome reports whether it is asked what became of calls, rather than whether they may run.
 func (d *deciding) asksOutcome() bool { return d.record.Kind == chat.AskOutcome }
 
 func (d *deciding) addFault(pointer string, code, message string) {
 	d.faults.Add(pointer, &chat.FieldError{Code: code, Message: message})
 }
 
-// forAll takes one decision for all calls. What a call alone can have is not taken for
+// forAll takes one decision for all calls. A member that belongs to one call is refused for
 // several.
 func (d *deciding) forAll(a *chat.Answer) {
 	several := len(d.record.Calls) > 1

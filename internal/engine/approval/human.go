@@ -10,8 +10,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// decideHuman makes the decision of an answer to what a node of a workflow asks. It has
-// the node as its CallID.
+// decideHuman makes the decision of an answer to a question of a workflow's node. It has the node
+// as its CallID.
 func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error) {
 	e := new(chat.ValidationError)
 	if len(a.Calls) > 0 {
@@ -34,7 +34,7 @@ func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error
 	return []chat.Decision{{CallID: r.Node, Action: a.Action, Message: a.Message, Input: a.Input, State: a.StateUpdates}}, nil
 }
 
-// checkInput refuses what is filled in against the schema of the question.
+// checkInput checks a person's input against the schema of the question.
 func (s *Service) checkInput(r *record, a *chat.Answer, e *chat.ValidationError) {
 	if a.Input == nil || len(r.Fill) == 0 || s.cfg.Valid == nil {
 		return
@@ -47,7 +47,7 @@ func (s *Service) checkInput(r *record, a *chat.Answer, e *chat.ValidationError)
 // maxUpdates is how many bytes may change in a state at once.
 const maxUpdates = 64 << 10
 
-// checkUpdates refuses what no person may change in a state.
+// checkUpdates refuses changes in a state that people may not make.
 func checkUpdates(a *chat.Answer, e *chat.ValidationError) {
 	if a.StateUpdates == nil {
 		return
@@ -72,14 +72,14 @@ func checkUpdates(a *chat.Answer, e *chat.ValidationError) {
 	}
 }
 
-// checkType notes what the value at a place must be, unless it is that.
+// checkType adds the fault must at a place, unless ok is true.
 func checkType(e *chat.ValidationError, at string, ok bool, must string) {
 	if !ok {
 		e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: must})
 	}
 }
 
-// areMessages says whether a value is a list of messages.
+// areMessages reports whether a value is a list of messages.
 func areMessages(value []byte) bool {
 	var list []struct {
 		Role    string  `json:"role"`

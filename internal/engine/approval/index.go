@@ -1,6 +1,6 @@
-// This file lets people find the questions that they may answer though the task is another
-// one's. Those that name approvers stand in an index of each of them, or of all; what only
-// its owner answers is found by the owner's tasks.
+// This file lets people find the questions that they may answer though the task is another one's.
+// Questions that name approvers stand in an index of each of them, or of all. Questions for the
+// owner alone are found by the owner's tasks.
 
 package approval
 
@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// Stands for everybody, next to named people who may answer a question.
+	// anyone stands for everybody, next to named people who may answer a question.
 	anyone = "any"
 	owner  = "owner"
-	// Stands in the name of an index for those who have chat.ScopeApprove. No user has it.
+	// reviewers stands in the name of an index for people with chat.ScopeApprove. No user has it.
 	reviewers = "\x00\x00approve"
 
-	// maxPruned is how many members whose time is over one question removes from an index,
-	// so that an index which nobody reads does not grow.
+	// maxPruned is how many expired members one question removes from an index, so that an index
+	// without readers does not grow.
 	maxPruned = 16
 )
 
-// indexNames returns the indexes in which a question is found by people other than its owner.
+// indexNames returns the indexes in which people other than the owner find a question.
 func (r *record) indexNames() (names []string) {
 	switch {
 	case slices.Contains(r.Approvers, anyone):
@@ -61,14 +61,15 @@ func (s *Service) addToIndexes(ctx context.Context, r *record) error {
 	return nil
 }
 
-// removeFromIndexes removes a question from its indexes. What fails is left to the next list.
+// removeFromIndexes removes a question from its indexes. If a removal fails, the next list makes up
+// for it.
 func (s *Service) removeFromIndexes(ctx context.Context, r *record) {
 	for _, name := range r.indexNames() {
 		_ = s.cfg.Store.RemoveIndex(ctx, name, r.ID)
 	}
 }
 
-// NamesOthers says whether a cursor is one of ForOthers.
+// NamesOthers reports whether a cursor is one of ForOthers.
 func NamesOthers(cursor string) bool {
 	return cursor != "" && strings.Contains(cursorNamed+cursorAll+cursorNone, cursor[:1])
 }
@@ -84,9 +85,9 @@ const (
 // OfOthers returns the cursor of the first page of ForOthers.
 func OfOthers() string { return prefixCursor(cursorNamed, cursorBehind(nil)) }
 
-// ForOthers adds questions about tasks that are not c's and that c may answer, without
-// tokens, those first that can be answered longest; of one conversation, if conversation is
-// not empty. next is the cursor of the page that follows; empty: there is none.
+// ForOthers adds questions about tasks of others that c may answer, without tokens, the latest
+// expiry first. A conversation, if not empty, limits them to its own. next is the cursor of the
+// next page; empty after the last.
 func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor string, l *Listing) (next string, err error) {
 	if s.cfg.Store == nil || c.approverName() == "" {
 		return "", nil
@@ -108,8 +109,7 @@ func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor 
 	return "", nil
 }
 
-// askedIn is an index in which somebody finds what others may ask them, and with what its
-// cursors begin.
+// askedIn is an index of questions for a person, and the prefix of its cursors.
 type askedIn struct{ prefix, key string }
 
 // pageIndexes returns those of c, in the order of their pages.
@@ -132,13 +132,14 @@ func prefixCursor(first, cursor string) string {
 	return first + cursor
 }
 
-// isAsked says whether a question of a conversation, or of any, waits for an approver who is not the
-// owner of its task.
+// isAsked reports whether a question waits for c as an approver who is not the owner of its task. A
+// conversation, if not empty, must be the question's.
 func (c Caller) isAsked(q *record, conversation string) bool {
 	return c.isApprover(q, false) && !c.listsAsOwn(q) && (conversation == "" || q.Conversation == conversation) && time.Now().Before(q.expiryTime())
 }
 
-// addPage returns one page of an index, and removes from it what nobody can answer any more.
+// addPage adds one page of an index, and removes the questions that cannot be answered any more
+// from the index.
 func (s *Service) addPage(ctx context.Context, name string, c Caller, conversation, cursor string, l *Listing) (next string, err error) {
 	r := store.Range{Min: time.Now().UnixMilli(), Max: 1 << 53, Descending: true, Limit: store.MaxPage}
 	if cursor != "" {
@@ -185,7 +186,7 @@ func cursorBehind(m *store.Member) string {
 	return store.NewCursor(m.ID, time.UnixMilli(m.Score))
 }
 
-// listsAsOwn says whether a question is about a task that is listed as c's own.
+// listsAsOwn reports whether a question is about a task that is listed as c's own.
 func (c Caller) listsAsOwn(r *record) bool {
 	of := chat.Principal{ID: r.Principal}
 	return of.Owner(r.User) == c.Principal.Owner(c.UserID)

@@ -9,7 +9,7 @@ type Mode string
 const (
 	Off             Mode = "off"
 	modeDestructive Mode = "destructive" // what may destroy
-	Writes          Mode = "writes"      // what is not read-only
+	Writes          Mode = "writes"      // tools that are not read-only
 	modeAll         Mode = "all"
 )
 
@@ -19,9 +19,9 @@ const (
 	reasonChanged = "tool_changed"
 )
 
-// Reason returns why a call of the tool needs a person; empty: it needs none. What the
-// operator says of a tool wins; a server that calls its tool destructive is believed
-// whatever else is said of it.
+// Reason returns why a call of the tool needs a person; empty if it does not. The operator's
+// setting for a tool wins. If a server calls its tool destructive, it is believed whatever else is
+// known of the tool.
 func (m Mode) Reason(spec *tool.Spec) string {
 	switch {
 	case spec == nil || spec.Confirm == tool.ConfirmNever:
@@ -45,5 +45,5 @@ func (m Mode) Reason(spec *tool.Spec) string {
 	return ""
 }
 
-// Holds says whether a call must wait for a person.
+// Holds reports whether a call must wait for a person.
 func (m Mode) Holds(_ tool.Call, spec *tool.Spec) bool { return m.Reason(spec) != "" }

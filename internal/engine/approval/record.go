@@ -33,16 +33,16 @@ type record struct {
 	Turn string `json:"turn,omitempty"`
 
 	Calls []recordedCall `json:"calls"`
-	// Of a node of a workflow that asks.
+	// for a question of a workflow's node
 	Node  string          `json:"node,omitempty"`
-	Fill  json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
+	Fill  json.RawMessage `json:"fill,omitempty"` // the schema of a person's input
 	Usage chat.Usage      `json:"usage"`
 	// The turn, in the form before the tree.
 	By    string          `json:"by,omitempty"`
 	State json.RawMessage `json:"state,omitempty"`
 	// Trace is the span of the turn that waits; empty: nobody keeps spans.
 	Trace string `json:"trace,omitempty"`
-	// Evidence is what the rest of the answer is checked by, together with what comes.
+	// Evidence is the evidence for the check of the remaining answer, together with later results.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 
 	// Truncated is true of a brief that lacks some of the texts.
@@ -62,7 +62,7 @@ type storedRequest struct {
 	Form         chat.ReplyForm      `json:"form,omitzero"`
 }
 
-// entitled are those who may answer.
+// entitled names the people entitled to answer.
 type entitled struct {
 	Tenant    string `json:"tenant,omitempty"`
 	Principal string `json:"principal,omitempty"`
@@ -135,7 +135,7 @@ func promptOf(calls []recordedCall) string {
 	return fmt.Sprintf("Allow these %d calls?", len(calls))
 }
 
-// toolNameOf is a tool's name as people read it; "a tool" if it has none.
+// toolNameOf returns a tool's name for people; "a tool" for an empty name.
 func toolNameOf(name string) string {
 	if name == "" {
 		return "a tool"
@@ -164,7 +164,7 @@ func (r *record) checkRecord() error {
 	return nil
 }
 
-// readRecord reads a record, which the gateway itself has made, or one of another version.
+// readRecord reads a record of this gateway, or of another version of it.
 func readRecord(text []byte) (*record, error) {
 	p, err := run.ReadPaused(run.KindQuestion, text)
 	if err != nil {
@@ -196,8 +196,8 @@ func (r *record) questionEvent() *stream.Approval {
 	return ev
 }
 
-// argumentsObject returns arguments as an object, whatever the model wrote. What is not an object is
-// refused when the call is made, so nobody allows more than is shown here.
+// argumentsObject returns arguments as an object, whatever the model wrote. Other values are
+// refused when the call is made, so a person never allows more than is shown here.
 func argumentsObject(args string) jsontext.Value {
 	if v := jsontext.Value(args); v.Kind() == '{' && v.IsValid() {
 		return v

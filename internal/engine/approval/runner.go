@@ -13,13 +13,13 @@ import (
 	"sluice/stream"
 )
 
-// tooLong is what the model receives of calls in a turn that no token has room for.
+// tooLong is the result of calls in a turn that is too long for a token.
 const tooLong = "A person must confirm this call, and this conversation has become too long to wait for that. Do not call it again; tell the user so."
 
 // tooMany is the result of calls of a user for whom too many tasks wait.
 const tooMany = "A person must confirm this call, and too many tasks of this user wait for an answer already. Do not call it again; tell the user so."
 
-// Runner asks for what the Runner in it leaves open.
+// Runner asks people about the open calls of its inner Runner.
 type Runner struct {
 	stream.Runner
 	Service *Service
@@ -47,10 +47,10 @@ func (r Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		r.Service.counts.Inc(string(ev.Kind), "requested")
 		a.records[i].logQuestion(ctx, "approval_requested", "", chat.Principal{ID: a.records[i].Principal})
 	}
-	return result, nil // no Flush: what is stored of a question has the end of its turn with it
+	return result, nil // without a Flush: the end of the turn is stored together with the question
 }
 
-// asking is what one turn asks.
+// asking has the questions of one turn.
 type asking struct {
 	service *Service
 	ctx     context.Context
@@ -61,7 +61,8 @@ type asking struct {
 	repeated []bool // it was asked before, and waits still
 }
 
-// asksAboutCalls says whether a turn pauses for anything but what a workflow asks people.
+// asksAboutCalls reports whether a turn pauses for a question other than a workflow's question to
+// people.
 func asksAboutCalls(p *chat.Paused) bool {
 	return p.By != chat.PausedWorkflow && slices.ContainsFunc(p.Questions, func(q chat.Question) bool { return q.Kind != chat.AskHuman })
 }
@@ -136,9 +137,9 @@ func (a *asking) approvalReason(c *chat.PendingCall) string {
 	return reasonConfirm
 }
 
-// issueToken returns the token of a record, which is in the store if its task is: then it has a
-// new id, or if it is asked again the id, the token and the end that it has. A store that
-// does not take it is done without.
+// issueToken returns the token of a record. With a store and a task the record is stored, with a
+// new id. If the question is asked again, it keeps its id, token and end. Otherwise, or if the
+// store refuses the record, the token holds it.
 func (s *Service) issueToken(ctx context.Context, r *record, key string) (token string, again bool, err error) {
 	if s.cfg.Store != nil && r.Task != "" {
 		kept, h, version := *r, newHandle(), int64(0)
@@ -161,9 +162,9 @@ func (s *Service) issueToken(ctx context.Context, r *record, key string) (token 
 	return token, false, err
 }
 
-// pendingHandle returns the handle of a question that waits already, with its end and the version of
-// what the store has; of any other what it was given. One whose answer was taken, and lost with
-// the process that took it, is another question.
+// pendingHandle returns the handle of a question that waits already, with its end and the version
+// of its record; for another question it returns the given values. If the question's answer was
+// taken, and lost with its process, the question is a new one.
 func (s *Service) pendingHandle(ctx context.Context, h handle, expires int64) (handle, int64, int64) {
 	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(h.recordID()))
 	if err != nil {

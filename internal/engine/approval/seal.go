@@ -42,7 +42,7 @@ const (
 	packedByDeflate = 0 // how a record is packed: RFC 1951
 )
 
-// errToken is wrapped by the error of a token that is none of ours.
+// errToken is wrapped by the error of a token that we did not make.
 var errToken = errors.New("it is no token of ours")
 
 // errLong is the error of a record that no token has room for.
@@ -75,7 +75,7 @@ func newKey() (k Key) {
 // sealer seals and opens tokens. It is safe for concurrent use.
 type sealer struct {
 	keys    []Key  // the first one seals, all open
-	label   string // what a token begins with; empty: prefix
+	label   string // the begin of a token; empty: prefix
 	max     int    // bytes of a token; 0: maxToken
 	writers sync.Pool
 	readers sync.Pool
@@ -154,8 +154,8 @@ func (s *sealer) open(token string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: no key opens it", errToken)
 }
 
-// unpackRecord reads what a token held. It allocates the length that is named, which is below run.maxPaused, before it reads:
-// only what was sealed by one of our keys comes this far.
+// unpackRecord reads the content of a token. It allocates the length in the token before it reads.
+// The length is below run.maxPaused, and only tokens sealed by our keys come this far.
 func (s *sealer) unpackRecord(packed []byte) ([]byte, error) {
 	if len(packed) < 4 {
 		return nil, fmt.Errorf("%w: what is in it cannot be read", errToken)
@@ -226,8 +226,8 @@ func newHandle() (h handle) {
 	return h
 }
 
-// setQuestion gives a handle the id of a question of a task, which is the same whenever it is asked.
-// The secret stays.
+// setQuestion sets the handle's id to that of a task's question, the same each time. The secret
+// stays.
 func (h *handle) setQuestion(task, key string) {
 	sum := sha256.Sum256([]byte(task + "\x00" + key))
 	copy(h[:16], sum[:])
@@ -248,7 +248,7 @@ func (h handle) token() string { return prefix + base64.RawURLEncoding.EncodeToS
 // recordID is that of the record, and of the question.
 func (h handle) recordID() string { return idOf(h[:16]) }
 
-// storedSum is what the record keeps of the handle.
+// storedSum returns the SHA-256 of the handle, for the record.
 func (h handle) storedSum() []byte {
 	sum := sha256.Sum256(h[:])
 	return sum[:]

@@ -7,8 +7,8 @@ import (
 	"sluice/internal/base/config"
 )
 
-// Settings registers what can be set of approvals from outside. It is bound to c's part of
-// type Config. The keys are hidden.
+// Settings registers the settings of approvals. It is bound to c's part of type Config. The keys
+// are hidden.
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "approval", Settings: []config.Setting{

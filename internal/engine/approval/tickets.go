@@ -5,7 +5,7 @@ package approval
 type Tickets struct{ sealer sealer }
 
 const (
-	// ticketPrefix is what a ticket begins with.
+	// ticketPrefix is the begin of a ticket.
 	ticketPrefix = "slt1."
 	// maxTicket is how many bytes a ticket may have: a URL has room for it in the head that servers
 	// and proxies accept.
