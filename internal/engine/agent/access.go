@@ -6,8 +6,8 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// readOnly returns the tools of a set that only read. Turns that were given the same
-// set share the result, because a driver caches what it renders by the pointer.
+// readOnly returns the tools of a set that only read. Turns with the same set share the result,
+// because a driver caches the rendered tools by the pointer.
 func (a *Agent) readOnly(whole *tool.Set) *tool.Set {
 	if n := a.narrowed.Load(); n != nil && n.full == whole {
 		return n.readOnly
@@ -17,9 +17,8 @@ func (a *Agent) readOnly(whole *tool.Set) *tool.Set {
 	return n.readOnly
 }
 
-// readOnlyOf returns the read-only part of a set. A fallback that does more than read
-// is none; a tool whose server is unavailable and that has no other is left out, as if it
-// had never had one.
+// readOnlyOf returns the read-only part of a set. A fallback that does more than read is dropped. A
+// tool of an unavailable server without a remaining fallback is left out.
 func readOnlyOf(whole *tool.Set) *tool.Set {
 	part := &tool.Set{Unavailable: whole.Unavailable}
 	for _, spec := range whole.Specs {
@@ -52,7 +51,7 @@ func readOnlyFallbacks(whole *tool.Set, spec *tool.Spec) (first string, more []s
 	return first, more
 }
 
-// isUnavailable says whether a server of the set cannot be called.
+// isUnavailable reports whether a server of the set cannot be called.
 func isUnavailable(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Unavailable, func(u tool.UnavailableServer) bool { return u.Server == server })
 }

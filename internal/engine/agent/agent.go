@@ -1,25 +1,21 @@
-// Package agent runs the tool-calling loop of a chat turn: it asks a Model, runs
-// the tools that the model calls, asks again, and emits what happens as events.
+// Package agent runs the tool-calling loop of a chat turn. It asks a Model, runs the tools that the
+// model calls, asks again, and emits events.
 //
-// An Agent is a stream.Runner: who runs it adds Start and Done. What the loop knows
-// between two model calls is a State, a value that can be stored and continued.
+// An Agent is a stream.Runner: its caller adds Start and Done. Between two model calls the loop's
+// knowledge is a State, a value that can be stored and continued.
 //
-// Run is Loop for a turn that begins and ends in one go. A step of Loop asks
-// the model, then runs the calls of its answer: what the model says is emitted
-// while it comes, and calls are kept until the answer is complete, because only
-// then it is known that the answer counts. Calls are admitted one after the
-// other (the ledger refuses what was made before and must not be repeated) and
-// then run side by side, at most 8 at a time. Results go back in the order of
-// the calls, whatever the order of their ends.
+// Run is Loop for a turn that begins and ends in one go. A step of Loop asks the model, then runs
+// the calls of its answer. The text is emitted while it comes. Calls wait until the answer is
+// complete, because only a complete answer counts. Calls are admitted one after the other: the
+// ledger refuses an unsafe call that was made before. The admitted calls run side by side, at most
+// 8 at a time. Results go back in the order of the calls, whatever the order of their ends.
 //
-// All events of a turn are emitted by the goroutine that called Run or Loop.
-// Tools run on goroutines of their own, which Run waits for, also after a
-// panic; what they report of their progress waits in a mailbox for one report.
-// So a client that reads slowly holds up no tool.
+// All events of a turn are emitted by the goroutine that called Run or Loop. Tools run on
+// goroutines of their own, and Run waits for these, also after a panic. A mailbox for one report
+// holds the latest progress of a tool. So a client that reads slowly holds up no tool.
 //
-// Errors of the model end the turn. An error of a tool is a result that says
-// so: the model decides what to make of it. A context that ends gives its
-// cause, which is why callers cancel with one.
+// Errors of the model end the turn. An error of a tool is a result that says so: the model decides
+// what to make of it. If the context ends, its cause is the error: so callers cancel with a cause.
 package agent
 
 import (
@@ -35,31 +31,30 @@ import (
 type Model interface {
 	// Name is the model's name for the start event.
 	Name() string
-	// Stream makes one model call and hands each chunk to yield, on the caller's
-	// goroutine. A chunk is valid until yield returns; its strings may be kept. An
-	// error of yield ends the call and is returned as it is; other errors are
-	// *fault.Error. An answer that the model botched, which is worth asking for
-	// again, has a cause with a method MalformedCall() bool that says true.
+	// Stream makes one model call and hands each chunk to yield, on the caller's goroutine. A chunk
+	// is valid until yield returns; its strings may be kept. An error of yield ends the call and is
+	// returned as it is; other errors are *fault.Error. If the model's answer is malformed and
+	// worth another request, the error has a cause with a method MalformedCall() bool that returns
+	// true.
 	Stream(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error
 }
 
 // Tools runs tools. Both methods return soon after ctx has ended.
 type Tools interface {
-	// Tools returns what can be called now; never nil.
+	// Tools returns the tools that can be called now; never nil.
 	Tools(ctx context.Context) *tool.Set
-	// Call runs one tool, at most once unless it is safe to repeat. Its errors are
-	// *fault.Error: ToolFailed, MCPUnavailable, Timeout or Overloaded, with Unknown set
-	// if the outcome was lost and the tool is not safe to repeat, and NoEffect if it
-	// is proven that the call changed nothing; anything else is a bug. Overloaded, a
-	// shortage of the gateway's own, ends the turn. Progress goes to
+	// Call runs one tool, at most once unless it is safe to repeat. Its errors are *fault.Error:
+	// ToolFailed, MCPUnavailable, Timeout or Overloaded; anything else is a bug. Unknown is set if
+	// the outcome was lost and the tool is not safe to repeat, and NoEffect if the call provably
+	// changed nothing. Overloaded, a shortage of the gateway's own, ends the turn. Progress goes to
 	// tool.ReportOf(ctx).
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
 // Config describes an Agent. Model and Tools are required.
 type Config struct {
-	// Model is asked in each step, and Tools are what it may call. Both are
-	// required, and shared by all turns.
+	// Model is asked in each step, and it may call Tools. Both are required, and shared by all
+	// turns.
 	Model Model
 	Tools Tools
 	// Prompt is the system prompt's first part; empty means the built-in one.
@@ -86,8 +81,8 @@ type Config struct {
 	// Hold says that a call must wait for an answer from outside before it runs; nil
 	// means that none must. Run ends with them as Result.Paused if it can (chat.Facts.Pause).
 	Hold func(call tool.Call, spec *tool.Spec) bool
-	// AskLost says of a server whether a person is asked what became of a call of which nobody
-	// knows that; nil: nobody is.
+	// AskLost reports whether a person is asked about a server's calls with an unknown outcome. If
+	// it is nil, the model is told instead.
 	AskLost func(server string) bool
 }
 

@@ -123,7 +123,7 @@ func (t *turn) emitRejected(c *OpenCall) {
 		Message: "The call of " + safeToolName(c.Call.Name) + " was not executed: the user has not allowed it"})
 }
 
-// approvedResult returns what the model receives of an approved call.
+// approvedResult returns the result of an approved call, as the model receives it.
 func (c *OpenCall) approvedResult(j *job) *tool.Result {
 	r := j.forModel()
 	if c.Changed != nil {

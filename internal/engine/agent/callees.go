@@ -1,4 +1,4 @@
-// This file is what a turn knows of tools that are agents themselves. How their calls are
+// This file has the types of a turn for tools that are agents themselves. How their calls are
 // suspended and continue is in within.go.
 
 package agent
@@ -16,7 +16,8 @@ import (
 type Suspended struct {
 	// State is all that the call needs to continue in this process or another.
 	State *run.Paused
-	// Calls are what is asked, by the ids of their events, each with its AgentID.
+	// Calls are the calls that a person is asked about, by the ids of their events, each with its
+	// AgentID.
 	Calls []chat.PendingCall
 }
 
@@ -28,7 +29,7 @@ type Continued struct {
 	Decisions []chat.Decision
 }
 
-// Within is what an open call holds that is suspended.
+// Within is the state of a suspended call.
 type Within struct {
 	State *run.Paused
 	Asks  []chat.PendingCall
@@ -36,11 +37,12 @@ type Within struct {
 	Decided []chat.Decision
 }
 
-// Callees is implemented by Tools that may be agents. Their calls can be suspended. A turn
-// that was saved asks it for the tools of the agents within, which may have changed meanwhile.
+// Callees is implemented by Tools that may be agents. Their calls can be suspended. A saved turn
+// asks it for the tools of the agents within, as these may have changed meanwhile.
 type Callees interface {
 	// CallWithin is Call, for a tool that may be an agent: in is how it says what happens.
 	CallWithin(ctx context.Context, call tool.Call, in *Inner) (tool.Result, error)
-	// Spec returns a tool of the agent of that id; nil: it has none of that name now.
+	// Spec returns a tool of the agent of that id, or nil if the agent has no tool of that name
+	// now.
 	Spec(ctx context.Context, agent, name string) *tool.Spec
 }

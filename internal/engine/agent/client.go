@@ -8,18 +8,18 @@ import (
 	"sluice/stream"
 )
 
-// Tools of the client: a model is offered them next to those of servers, and a turn ends with
-// their calls, which the client's next request answers.
+// Tools of the client: a model is offered them next to those of servers. A turn ends with their
+// calls, and the client's next request answers them.
 
-// merged is a set with the client's tools in it, made once for each set of the servers'. The
-// zero value has none.
+// merged is a set with the client's tools in it, made once for each set of the servers'. The zero
+// value is a set without tools.
 type merged struct {
 	app       *chat.Application
 	ofServers *tool.Set // of the servers
 	all       *tool.Set
 }
 
-// addClientTools returns what a turn may call.
+// addClientTools returns the tools that a turn may call.
 func (m *merged) addClientTools(whole *tool.Set, app *chat.Application) *tool.Set {
 	if app == nil || len(app.Tools) == 0 {
 		return whole
@@ -34,12 +34,12 @@ func (m *merged) addClientTools(whole *tool.Set, app *chat.Application) *tool.Se
 	return m.all
 }
 
-// runsAtClient says whether the client runs the tool.
+// runsAtClient reports whether the client runs the tool.
 func (m *merged) runsAtClient(spec *tool.Spec) bool {
 	return spec != nil && m.app != nil && m.ofServers.Lookup(spec.Name) == nil
 }
 
-// applyOptions sets what an application asks of a model call.
+// applyOptions sets the application's options on a model call.
 func applyOptions(req *chat.ModelRequest, app *chat.Application) {
 	if app.MaxTokens > 0 && (req.MaxTokens == 0 || app.MaxTokens < req.MaxTokens) {
 		req.MaxTokens = app.MaxTokens
@@ -49,13 +49,13 @@ func applyOptions(req *chat.ModelRequest, app *chat.Application) {
 	}
 }
 
-// offersTool says whether a tool is on offer; an empty name: any.
+// offersTool reports whether a tool is on offer; an empty name: any.
 func offersTool(tools *tool.Set, name string) bool {
 	return len(tools.Specs) > 0 && (name == "" || tools.Lookup(name) != nil)
 }
 
-// notWithApproval is what the model is given of a client's call next to one that waits for a
-// person: a turn can wait for one of the two.
+// notWithApproval is the result of a client's call next to a call that waits for a person. A turn
+// can wait for only one of the two.
 const notWithApproval = "another call of this step waits for a person's approval. Call it again if it is still needed."
 
 // requireClientCalls ends the turn with the calls that the client must run, unless others wait for a
@@ -116,8 +116,7 @@ func (t *turn) forClient(jobs []*job) (m chat.Message, ok bool) {
 	return m, n > 0
 }
 
-// capResults returns what a client has said of its calls, with the results as long as those of
-// servers may be.
+// capResults returns the client's results, cut to the length that results of servers may have.
 func capResults(messages []chat.Message) []chat.Message {
 	capped := slices.Clone(messages)
 	for i := range capped {

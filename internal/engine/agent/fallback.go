@@ -5,11 +5,10 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// openFallback opens the call of the tool that the configuration names for when j's
-// server is unavailable, with the same arguments. It returns nil if there is none,
-// or if j may have changed something: then running another tool as well could do
-// the same thing twice. A fallback whose own server is unavailable is followed by the
-// next one of the call that it is for; fallbacks of its own it has none.
+// openFallback opens the call of the tool that the configuration names for when j's server is
+// unavailable, with the same arguments. It returns nil without such a tool, or if j may have
+// changed something: then another tool could do the same thing twice. If the server of a fallback
+// is unavailable too, the next fallback of the original call follows.
 func (t *turn) openFallback(j *job, tools *tool.Set) *job {
 	if !j.hadNoServer() {
 		return nil
@@ -37,14 +36,13 @@ func (t *turn) openFallback(j *job, tools *tool.Set) *job {
 	return s
 }
 
-// hadNoServer says whether the server of a call was unavailable, so that nothing was done.
+// hadNoServer reports whether the server of a call was unavailable, so that nothing was done.
 func (j *job) hadNoServer() bool {
 	f := fault.From(j.err)
 	return f != nil && f.Type == fault.MCPUnavailable && !f.Unknown && f.NoEffect && j.spec != nil
 }
 
-// nextFallback returns the fallback of a call that comes after those which were tried;
-// nil: there is none.
+// nextFallback returns the next untried fallback of a call, or nil after the last.
 func (j *job) nextFallback(tools *tool.Set) *tool.Spec {
 	for ; j.tried <= len(j.spec.More); j.tried++ {
 		name := j.spec.Fallback

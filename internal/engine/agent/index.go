@@ -1,7 +1,7 @@
 package agent
 
-// fewKeys is up to how many keys an index is looked through. Most turns have a call
-// or two, for which a map costs more to keep than it saves.
+// fewKeys is up to how many keys an index is looked through. Most turns have a call or two, and a
+// map would cost more than it saves.
 const fewKeys = 32
 
 // index finds values by their keys. The zero value is empty.
@@ -10,8 +10,8 @@ type index[T any] struct {
 	at      map[string]int // where each key is; nil while there are few
 }
 
-// entry is a value under its key. Keys are compared one by one, which is faster
-// than a map for the few that a turn has.
+// entry is a value under its key. Keys are compared one by one, as a turn has few: that is faster
+// than a map.
 type entry[T any] struct {
 	value T // first, as a value without size would cost space at the end
 	key   string

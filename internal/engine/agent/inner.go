@@ -5,8 +5,8 @@ import (
 	"sluice/stream"
 )
 
-// Inner is for a tool that is an agent itself: it says what happens within a call, in the
-// stream of the turn that made the call. The call's own goroutine uses it.
+// Inner is for a tool that is an agent itself: it emits the events within a call, in the stream of
+// the caller's turn. The call's own goroutine uses it.
 type Inner struct {
 	// CallID is the id that events of the call carry.
 	CallID string
@@ -24,7 +24,7 @@ type Inner struct {
 // wait as well.
 const maxInner = 64
 
-// Emit passes an event, which may be retained, to the goroutine of the turn, which emits it.
+// Emit passes an event to the goroutine of the turn, and that emits it. The event may be retained.
 func (i *Inner) Emit(ev stream.Event) {
 	select {
 	case i.events <- ev:
@@ -32,5 +32,5 @@ func (i *Inner) Emit(ev stream.Event) {
 	}
 }
 
-// Spend adds what models took within the call to what the turn takes.
+// Spend adds the models' usage within the call to that of the turn.
 func (i *Inner) Spend(u chat.Usage) { i.usage.Add(u) }

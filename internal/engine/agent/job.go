@@ -1,5 +1,5 @@
-// This file is one call of a tool: what it is, what became of it, and what the model reads of
-// it. How calls run is in tools.go and parallel.go.
+// This file is one call of a tool: the call, its outcome, and its result for the model. How calls
+// run is in tools.go and parallel.go.
 
 package agent
 
@@ -17,8 +17,8 @@ import (
 
 // job is one tool call of a step.
 type job struct {
-	// call is the model's own, event what clients receive of it: with our id and the server.
-	// spec is nil for a tool that is not offered.
+	// call is the model's own; event is its form for clients, with our id and the server. spec is
+	// nil for a tool that is not offered.
 	call    tool.Call
 	event   stream.Call
 	spec    *tool.Spec
@@ -26,18 +26,18 @@ type job struct {
 	sent    string // by what its server recognizes equal tries: tool.WithKey; empty: nothing
 	waits   bool   // for an answer from outside
 	client  bool   // the client runs it
-	at      int    // in turn.hand.open, of a call that is no fallback
+	at      int    // in turn.hand.open; not set for a fallback
 	elapsed time.Duration
 	result  tool.Result
 	err     error
 
-	news   mailbox   // what the tool reports of its progress
+	news   mailbox   // the progress that the tool reports
 	nextAt time.Time // when the next report may be sent; the turn's goroutine alone uses it
 
 	endSaving func() // ends what chat.Saver.Begin began; nil: nothing
-	inner     *Inner // what it says about itself; nil: nothing
-	// within is what waits in it for a person; nil: nothing. continued is how it continues that
-	// has waited; nil: it begins.
+	inner     *Inner // for the events of an agent; nil if no tool is an agent
+	// within is the state of a call that is suspended; else nil. continued is set for a call that
+	// has waited and continues; nil for a new one.
 	within    *Within
 	continued *Continued
 
@@ -70,9 +70,8 @@ func newJob(id string, c tool.Call, spec *tool.Spec) *job {
 	return j
 }
 
-// callFailure returns why the call failed, or nil. Tools says what it knows of the
-// outcome; a call that ended by a bug, or with nothing but the turn's own end, may
-// have taken effect.
+// callFailure returns why the call failed, or nil. Tools sets Unknown and NoEffect by its
+// knowledge. A call that ended by a bug, or only because the turn ended, may have taken effect.
 func (j *job) callFailure(turn context.Context) *fault.Error {
 	f := fault.From(j.err)
 	if f == nil {
@@ -93,7 +92,7 @@ func (j *job) callFailure(turn context.Context) *fault.Error {
 	return &cut
 }
 
-// isOutcome says whether a fault says what became of a call.
+// isOutcome reports whether a fault says what became of a call.
 func isOutcome(f *fault.Error, turn context.Context) bool {
 	switch f.Type {
 	case fault.StoreUnavailable:
@@ -134,8 +133,8 @@ func (j *job) forModel() *tool.Result {
 	return r
 }
 
-// capResult cuts what the model gets to maxForModel bytes, and says so in the text: the model
-// can ask for less, which a silent cut would not suggest.
+// capResult cuts a result for the model to maxForModel bytes and adds a line about that. After a
+// silent cut the model would not ask for less.
 func capResult(s string) string {
 	head, cut := chat.Truncate(s, maxForModel)
 	if !cut {
@@ -144,8 +143,8 @@ func capResult(s string) string {
 	return fmt.Sprintf("%s\n[cut here: the first %d of %d bytes are shown; ask for less, for example with a filter]", head, len(head), len(s))
 }
 
-// ofFallback returns the result of j's fallback as the result of j, and behind it a line that
-// says so: in front of it what was JSON would be none.
+// ofFallback returns the result of j's fallback as the result of j. A line about the fallback
+// stands after it, as in front it would break JSON.
 func (j *job) ofFallback() *tool.Result {
 	r := j.fallback.forModel()
 	how := "answered in its place"

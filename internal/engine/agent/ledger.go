@@ -30,7 +30,7 @@ type callRecord struct {
 	rejected bool // a person has not allowed one
 }
 
-// recordOf returns the entry of a key, a new one if there is none.
+// recordOf returns the record of a key, a new one for a new key.
 func (l *ledger) recordOf(key string) *callRecord {
 	if m := l.records.find(key); m != nil {
 		return m
@@ -38,8 +38,8 @@ func (l *ledger) recordOf(key string) *callRecord {
 	return l.records.add(key)
 }
 
-// newCallID returns the id that the events of a call carry: the model's own if it is fit
-// and new, else one of ours. Gemini 2.5 gives none.
+// newCallID returns the id that the events of a call carry: the model's own if it is fit and new,
+// else one of ours. Gemini 2.5 sends empty ids.
 func (l *ledger) newCallID(own string) string {
 	id := own
 	for id == "" || l.ids.find(id) != nil || len(id) > 64 || strings.ContainsFunc(id, isUnfitForID) {
@@ -50,7 +50,7 @@ func (l *ledger) newCallID(own string) string {
 	return id
 }
 
-// isUnfitForID says whether a character of a model's id is replaced in ours: ids
+// isUnfitForID reports whether a character of a model's id is replaced in ours: ids
 // appear in frames, log and metrics of clients.
 func isUnfitForID(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
@@ -89,8 +89,8 @@ func refusalOfRejected(c tool.Call) error {
 	return refusalFault(c, "the user has not allowed this call", "Do not repeat it; do without it, or tell the user.")
 }
 
-// refusalOfLost is what the model receives in place of a call whose first outcome nobody knows.
-// To run it again could do a thing twice.
+// refusalOfLost is the model's result for a call whose first outcome is unknown. To run it again
+// could do a thing twice.
 func refusalOfLost(c tool.Call) error {
 	return refusalFault(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 }
@@ -102,7 +102,7 @@ func (l *ledger) markLost(key string) {
 	}
 }
 
-// refusalFault says why a call does not run, and what the model is to do instead.
+// refusalFault returns the fault of a call that does not run; instead is the model's next step.
 func refusalFault(c tool.Call, why, instead string) error {
 	return &fault.Error{
 		Type:     fault.ToolFailed,

@@ -14,7 +14,7 @@ const (
 	// maxPreview is how many bytes of a tool's result go into the log, and
 	// maxLoggedArguments how many of its arguments, if any do.
 	maxPreview         = 512
-	maxLooked          = 4 << 10 // of a result: what is hidden makes it shorter
+	maxLooked          = 4 << 10 // of a result: hidden parts make it shorter
 	maxLoggedArguments = 4 << 10
 	// maxLoggedName is how many bytes of a name that the model made up go into it, and
 	// maxLoggedNames how many names of arguments.
@@ -22,8 +22,8 @@ const (
 	maxLoggedNames = 32
 )
 
-// logCall logs that a tool is called. Arguments are what a user said; without
-// LogPayloads their names alone are logged.
+// logCall logs that a tool is called. Arguments are a user's words; without LogPayloads their names
+// alone are logged.
 func (t *turn) logCall(j *job) {
 	e := t.log.Info()
 	if !e.Enabled() {
@@ -59,7 +59,7 @@ func (t *turn) logResult(j *job) {
 }
 
 // loggedArguments returns arguments as an object for the log, without what looks personal or
-// secret. What is too long or no JSON is the text of one member.
+// secret. Arguments that are too long or not JSON become the text of one member.
 func loggedArguments(args jsontext.Value) jsontext.Value {
 	clean := jsontext.Value(bytes.Clone(redact.AllKinds.JSON(args)))
 	if len(clean) <= maxLoggedArguments && clean.Kind() == '{' && clean.Compact() == nil {

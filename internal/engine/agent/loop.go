@@ -21,7 +21,7 @@ func (t *turn) runLoop() error {
 	return nil
 }
 
-// makeStep makes the next step. The last one has no tools.
+// makeStep makes the next step. The last step has no tools.
 func (t *turn) makeStep() error {
 	if t.state.IsOver() {
 		return nil
@@ -48,9 +48,9 @@ func (t *turn) makeStep() error {
 // lastTokens is how long the answer may be that ends a turn whose budget is spent.
 const lastTokens = 1024
 
-// prepareRequest makes the request of the next step, and says whether that is the last one.
-// spent says that the turn's budget is. The request is made in a frame of its own, which
-// is gone while the model is waited for.
+// prepareRequest makes the request of the next step, and says whether that is the last one. spent
+// says that the turn's budget is. The request is made in a frame of its own, so that the frame is
+// gone while the turn waits for the model.
 func (t *turn) prepareRequest(spent bool) (last bool) {
 	t.state.Steps++
 	req := &t.request

@@ -7,8 +7,9 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// addedMessages returns what the turn has added to the conversation, for who remembers it. A turn that
-// continues elsewhere has no more than the time at which it began.
+// addedMessages returns the messages that the turn has added to the conversation, for the
+// conversation's memory. If the turn continues one of another process, only its line of time is
+// known.
 func (t *turn) addedMessages() []chat.TurnMessages {
 	if t.inputCount == 0 {
 		if line := chat.LineIn(t.state.Messages); line != "" {
@@ -28,8 +29,8 @@ func (t *turn) addedMessages() []chat.TurnMessages {
 	return []chat.TurnMessages{{Messages: messages}}
 }
 
-// originOf returns the origin of a message. One of a model that stood in for the agent's
-// own has another.
+// originOf returns the origin of a message. If another model stood in for the agent's own, the
+// origin names that model.
 func (a *Agent) originOf(maker string) string {
 	if maker == "" || strings.HasSuffix(a.cfg.Origin, " "+maker) {
 		return a.cfg.Origin
@@ -37,6 +38,6 @@ func (a *Agent) originOf(maker string) string {
 	return a.cfg.Origin + " " + maker
 }
 
-// Origin returns the origin of messages that an agent makes with a model. Its id is empty
-// where there are no agents.
+// Origin returns the origin of messages that an agent makes with a model. Its id is empty if no
+// agents are configured.
 func Origin(id, key, model string) string { return id + " " + key + "/" + model }

@@ -22,7 +22,7 @@ type parallel struct {
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 
-	working []*job    // in the order in which they began
+	working []*job    // in the order of their begins
 	ended   chan *job // has room for all, so that nobody waits for the client
 	// news has room for one: that some mailbox has something, not which.
 	news      chan struct{}
@@ -32,9 +32,9 @@ type parallel struct {
 	fatal     error             // of the first call that ended the turn
 }
 
-// runAll runs the jobs at the same time, reports their progress, and closes each as it ends. A
-// bug in one of them, a shortage of our own, or a client that is gone, cuts the others, which
-// are waited for.
+// runAll runs the jobs at the same time, reports their progress, and closes each as it ends. If a
+// job has a bug, the gateway lacks room, or the client is gone, the other jobs are cut, and runAll
+// waits for them.
 func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	if len(jobs) == 0 {
 		return t.stopCause()
@@ -74,16 +74,16 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	return t.stopCause()
 }
 
-// startCall runs j on a goroutine of its own, which ends with j and is waited for
-// by wait. ended has room for all, so nobody blocks on it.
+// startCall runs j on a goroutine of its own, and runAll waits for that. ended has room for all, so
+// nobody blocks on it.
 func (c *parallel) startCall(j *job) {
 	c.working = append(c.working, j)
 	if c.turn.hand.open != nil && j.isUnsafe() {
 		j.endSaving = c.turn.saver().Begin()
 	}
-	// Goroutine (tool call): runs one call and puts it into `ended`, which has room for all.
-	// Ends: the call returns; its context ends with the turn.
-	// Waits: `internal/engine/agent/parallel.go`: runAll (whatever happens, a panic included).
+	// Goroutine (tool call): runs one call and puts it into `ended`, which has room for all. Ends:
+	// the call returns; its context ends with the turn. Waits: `internal/engine/agent/parallel.go`:
+	// runAll (whatever happens, a panic included).
 	c.wg.Go(func() {
 		stack.Reserve()
 		if c.inner != nil {

@@ -37,7 +37,7 @@ func (t *turn) enterTurn(req *chat.Request) error {
 	return t.stopCause()
 }
 
-// continueStream continues in the stream in which the process before has ended.
+// continueStream continues in the stream of the previous process.
 func (t *turn) continueStream() {
 	t.state.saved = len(t.state.Messages)
 	for i := range t.state.Messages {
@@ -88,7 +88,7 @@ func (s *State) applyDecisions(decisions []chat.Decision) error {
 	return nil
 }
 
-// applyOutcome accepts what a person says of a call that was made.
+// applyOutcome accepts a person's answer about a call that was made.
 func (s *State) applyOutcome(c *OpenCall, d chat.Decision) error {
 	switch d.Action {
 	case chat.Approve:
@@ -135,7 +135,7 @@ func (t *turn) pauseOrRefuse() (*chat.Paused, error) {
 	return nil, nil
 }
 
-// pausedState returns what is asked about the calls that wait.
+// pausedState returns the question about the waiting calls, with the State.
 func (t *turn) pausedState() (*chat.Paused, error) {
 	state, err := json.Marshal(t.state)
 	if err != nil {
@@ -152,7 +152,7 @@ func (t *turn) pausedState() (*chat.Paused, error) {
 	return &chat.Paused{By: chat.PausedAgent, State: state, Usage: t.state.Usage, Questions: []chat.Question{q}}, nil
 }
 
-// recheckApproved says whether an approved call may still run.
+// recheckApproved reports whether an approved call may still run.
 func (t *turn) recheckApproved(j *job, c *OpenCall) error {
 	if c.print != "" && j.spec == nil {
 		return refusalFault(j.call, "the tool is not available at the moment", "Tell the user so.")
@@ -193,7 +193,7 @@ func withNewArguments(r *tool.Result, args jsontext.Value) *tool.Result {
 	return withRemark(r, fmt.Sprintf("The user changed the arguments; the call was made with %s", args))
 }
 
-// withUserNote returns a result with what the person said who allowed the call.
+// withUserNote returns a result with the words of the person who allowed the call.
 func withUserNote(r *tool.Result, note string) *tool.Result {
 	if note != "" {
 		return withRemark(r, "The user says: "+note)

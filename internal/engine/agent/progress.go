@@ -7,8 +7,8 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// progressEvery is the least time between two progress events of one call: five a
-// second are enough for any bar, and a tool may report each byte.
+// progressEvery is the least time between two progress events of one call. Five a second are enough
+// for any bar, and a tool may report each byte.
 const progressEvery = 200 * time.Millisecond
 
 // mailbox holds the latest report of a call. A report that is not sent in time is overwritten,
@@ -19,15 +19,15 @@ type mailbox struct {
 	full   bool
 }
 
-// put replaces what was not taken yet. A tool that reports faster than a client
-// reads never waits.
+// put replaces a report that was not taken yet. A tool that reports faster than a client reads
+// never waits.
 func (m *mailbox) put(p tool.Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.latest, m.full = p, true
 }
 
-// holds says whether there is something to take, without taking it.
+// holds reports whether there is something to take, without taking it.
 func (m *mailbox) holds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

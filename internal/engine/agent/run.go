@@ -1,5 +1,5 @@
-// This file is what an Agent does when it is asked: each method makes a turn and says how far it
-// continues. The turn itself lies below it.
+// This file has the public methods of an Agent: each makes a turn and decides how far it continues.
+// The turn itself lies below it.
 
 package agent
 
@@ -14,9 +14,9 @@ import (
 	"sluice/stream"
 )
 
-// Run answers a request: it is Loop from the first State, or from the one that was
-// paused, to the last, or until calls must wait. See stream.Runner for what it returns.
-// The Usage of a turn that continues holds what it has spent before; times are its own.
+// Run answers a request: it is Loop from the first State, or from a paused one, to the last, or
+// until calls must wait. stream.Runner describes its result. The Usage of a continued turn includes
+// its usage before the pause; its times are new.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (result stream.Result, err error) {
 	t := a.newTurn(ctx, sink)
 	err = t.enterTurn(req)
@@ -31,9 +31,8 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (r
 	return result, err
 }
 
-// fillResult fills in the result of a turn, which was paused with p unless that is nil. It
-// is not part of Run, whose frame would otherwise hold a second Result while the turn runs: see
-// docs/performance.md about the stack of an open stream.
+// fillResult fills in the result of a turn. p is the state of a paused turn, else nil. It is not
+// part of Run: that frame would hold a second Result while the turn runs (docs/performance.md).
 func (t *turn) fillResult(result *stream.Result, p *chat.Paused, made bool) {
 	*result = t.state.resultSoFar()
 	result.Model, result.Tools = result.Model[t.before.model:], result.Tools[t.before.tools:]
@@ -54,9 +53,9 @@ func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	return t.state, err
 }
 
-// Opening returns what a turn would ask the model first, for who asks in place of the agent. It is
-// false if any tool is on offer, one's server is unavailable, or the client has answered calls: then
-// the agent must be asked, as the answer may rest on what tools say.
+// Opening returns the first model call of a turn, for a caller that asks the model in place of the
+// agent. It is false if a tool is on offer, a server is unavailable, or the client has answered
+// calls. Then the agent must be asked, as the answer may rest on results of tools.
 func (a *Agent) Opening(ctx context.Context, req *chat.Request) (*chat.ModelRequest, bool) {
 	if req.App != nil && len(req.App.Continues) > 0 {
 		return nil, false
@@ -72,7 +71,7 @@ func (a *Agent) Opening(ctx context.Context, req *chat.Request) (*chat.ModelRequ
 	return &t.request, true
 }
 
-// Waits returns what is asked about the calls of a State that wait; nil: none does.
+// Waits returns the question about the waiting calls of a State, or nil if no call waits.
 func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
 	if s.IsOver() || !s.hasWaiting() {
 		return nil, nil
@@ -87,10 +86,9 @@ func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
 	return &p.Questions[0], nil
 }
 
-// Step continues a turn by one model call and the tools that it asks for; or, if
-// calls have been waiting, by those. It takes over s and returns the State after
-// it, which is over, waits for answers, or continues. With an error the State counts for its
-// figures alone.
+// Step continues a turn by one model call and the tools that it asks for; or, if calls have been
+// waiting, by those. The caller gives it s. It returns the next State: over, waiting for answers,
+// or ready to continue. With an error the State counts for its figures alone.
 func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, error) {
 	t := a.newTurn(ctx, sink)
 	err := t.resumeTurn(s)
@@ -110,8 +108,8 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 	return t.state, err
 }
 
-// newTurn begins a turn: its state is still empty. What ctx carries (logger, budget) is
-// looked up once.
+// newTurn begins a turn: its state is still empty. The values in ctx (logger, budget) are looked up
+// once.
 func (a *Agent) newTurn(ctx context.Context, sink stream.Sink) *turn {
 	return &turn{
 		agent: a, ctx: ctx, sink: run.Out{Sink: sink}, log: zerolog.Ctx(ctx),

@@ -1,6 +1,6 @@
-// This file keeps where a turn stands while it runs (chat.Saver): after each answer of the model
-// with calls, before they run, and after each call that must not be made twice. A call that the
-// store has, and no result of it, may have been made.
+// This file saves the state of a turn while it runs (chat.Saver): before the calls of an answer
+// run, and after each unsafe call. A call that the store has, and no result of it, may have been
+// made.
 
 package agent
 
@@ -24,14 +24,14 @@ type atHand struct {
 	dropped   int
 }
 
-// isUnsafe says whether a call must not be made twice.
+// isUnsafe reports whether a call must not be made twice.
 func (j *job) isUnsafe() bool { return j.spec == nil || !j.spec.Annotations.Repeatable() }
 
-// saver returns what keeps the turn; nil: nothing does.
+// saver returns the Saving of the turn; nil if it is not saved.
 func (t *turn) saver() *chat.Saving { return t.req.Facts.Saving }
 
-// saveIntents saves the calls of an answer before they run. A turn that is over saves nothing. Where
-// nothing is saved it needs no stack of its own, as little else in a turn may.
+// saveIntents saves the calls of an answer before they run. A turn that is over saves nothing.
+// Without a saver it needs no frame of its own, as frames in a turn must be few.
 func (t *turn) saveIntents(jobs []*job) {
 	if t.saver() != nil {
 		t.saveCalls(jobs)
@@ -63,8 +63,7 @@ func (t *turn) saveCalls(jobs []*job) {
 	t.saveTurn()
 }
 
-// notAfterTakeOver is what the model is given of a client's call in a turn that another process
-// goes on with.
+// notAfterTakeOver is the result of a client's call in a turn that another process continues.
 const notAfterTakeOver = "the gateway was replaced meanwhile. Call it again if it is still needed."
 
 // intendAnswered is intend for calls that have waited. jobs[i] is the call with index i, or nil.
@@ -89,7 +88,8 @@ func (t *turn) saveAnswered(jobs []*job) {
 	t.saveTurn()
 }
 
-// saveTurn hands on what is new. It is not inlined: its frame would lie on the stack of open streams.
+// saveTurn hands the new part of the turn to the saver. It is not inlined: its frame would lie on
+// the stack of open streams.
 //
 //go:noinline
 func (t *turn) saveTurn() {
@@ -143,8 +143,8 @@ func notKept(c tool.Call) error {
 	}
 }
 
-// saveOutcome saves what a call came to that must not be made twice, before that is emitted. What is
-// not known of its outcome no equal call may forget.
+// saveOutcome saves the outcome of an unsafe call before it is emitted. If the outcome is unknown,
+// all equal calls are refused from then on.
 func (t *turn) saveOutcome(j *job) {
 	if t.hand.open != nil {
 		t.saveResult(j)
@@ -178,8 +178,8 @@ func (t *turn) saveFallback(s *job) bool {
 	return t.saver().Confirm() == nil
 }
 
-// repeatCall returns the call that a process which is gone was about to make, or made. One that must
-// not be made twice is not: what became of it is asked, or else the model learns that nobody knows.
+// repeatCall returns the call that a dead process was about to make, or made. An unsafe call is not
+// repeated: a person is asked about its outcome, or else the model learns that it is unknown.
 func (t *turn) repeatCall(c *OpenCall) *job {
 	call := c.Call
 	if c.Changed != nil {
@@ -210,7 +210,7 @@ func (t *turn) repeatCall(c *OpenCall) *job {
 	return nil
 }
 
-// asksPerson says whether a person is asked what became of a call.
+// asksPerson reports whether a person is asked what became of a call.
 func (t *turn) asksPerson(j *job) bool {
 	return t.req.Facts.Ask != nil && t.agent.cfg.AskLost != nil && t.agent.cfg.AskLost(j.event.Server)
 }
@@ -221,16 +221,15 @@ func stoppedFault() *fault.Error {
 	return &fault.Error{Type: fault.ToolFailed, Unknown: true, Message: why + ": whether it took effect is not known", Hint: why}
 }
 
-// lostResult is what the model is given of a call of which nobody knows what became, and nobody
-// can be asked.
+// lostResult is the model's result for a call with an unknown outcome, if nobody can be asked.
 func lostResult(c *OpenCall) *tool.Result {
 	j := newJob(c.ID, c.Call, nil)
 	j.err = stoppedFault()
 	return j.forModel()
 }
 
-// emitClosedCalls emits again how the calls ended whose results were saved: what a client knows of it
-// already is left out further outside.
+// emitClosedCalls emits the ends of calls with saved results again. Code further outside drops the
+// events that a client has already.
 func (t *turn) emitClosedCalls() {
 	for i := range t.state.Open {
 		c := &t.state.Open[i]
@@ -312,8 +311,8 @@ func readPart(part []byte, messages int) (p *run.Paused, b stateBody, err error)
 	return p, b, nil
 }
 
-// AnsweredBy returns the key of the model that gave the last answer of a State that Join has
-// returned; empty: nothing says which it was.
+// AnsweredBy returns the key of the model that gave the last answer of a State from Join; empty if
+// the State does not name it.
 func AnsweredBy(state []byte) (key string) {
 	var b stateBody
 	p, err := run.ReadPaused(chat.PausedAgent, state)

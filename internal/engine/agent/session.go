@@ -55,10 +55,10 @@ func (s *Session) findQuestion() (err error) {
 	return err
 }
 
-// IsOver says whether the agent has answered.
+// IsOver reports whether the agent has answered.
 func (s *Session) IsOver() bool { return s.state.IsOver() }
 
-// Waits returns what a person must answer before the next Step; nil: nothing.
+// Waits returns the question that a person must answer before the next Step, or nil.
 func (s *Session) Waits() *chat.Question { return s.question }
 
 // State returns the session as one JSON value, for Request.Resumed.
@@ -67,15 +67,15 @@ func (s *Session) State() (jsontext.Value, error) {
 	return text, err
 }
 
-// Silent is State without what the agent has said alongside its calls.
+// Silent is State without the agent's texts next to its calls.
 func (s *Session) Silent() (jsontext.Value, error) {
 	text, err := json.Marshal(s.state.Silent())
 	return text, err
 }
 
-// Result returns what the session used here.
+// Result returns the usage and timings of the session since Open.
 //
-// Of a session that continues, what was used before the pause was counted there.
+// For a continued session, earlier usage was counted before the pause.
 func (s *Session) Result() stream.Result {
 	return stream.Result{Reason: s.state.Reason, Usage: s.state.Usage.Since(s.before), Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
 		Models: slices.Clone(s.state.Models)}

@@ -2,8 +2,7 @@ package agent
 
 import "sluice/internal/base/config"
 
-// Settings registers what can be set of an Agent from outside. It is bound to c's part of
-// type Config.
+// Settings registers the settings of an Agent. It is bound to c's part of type Config.
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "agent", Settings: []config.Setting{

@@ -7,8 +7,8 @@ import (
 	"sluice/internal/base/telemetry/trace"
 )
 
-// beginSpan begins the span of a tool call. A tool that does not exist has no name in it:
-// the model made that up.
+// beginSpan begins the span of a tool call. The span of an unknown tool lacks a name, as the model
+// made that up.
 func (j *job) beginSpan(ctx context.Context) (context.Context, trace.Span) {
 	name := ""
 	if j.spec != nil {

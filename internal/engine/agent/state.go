@@ -19,8 +19,8 @@ import (
 // A State is a value of its own: Step and Loop take it over, so a caller who wants
 // to continue twice from one point must store it (MarshalJSON) and read it back.
 type State struct {
-	// System is the instruction. What holds for the turn alone, such as its time, stands with
-	// the message of the user.
+	// System is the instruction. Facts of this turn alone, such as its time, stand with the message
+	// of the user.
 	System string
 	// Messages is the conversation, with thought signatures and call ids.
 	Messages []chat.Message
@@ -40,7 +40,7 @@ type State struct {
 
 	// Reason is why the turn is over; empty while it is not.
 	Reason stream.FinishReason
-	// Tail is the last byte of the text shown so far; 0: there is none.
+	// Tail is the last byte of the emitted text; 0 before any text.
 	Tail byte
 	// Missing names the services that were reported to be unavailable.
 	Missing []string
@@ -63,15 +63,15 @@ type OpenCall struct {
 	Call tool.Call
 	// Answer says what becomes of a call that has not run; answerWaiting until Decide.
 	Answer Answer
-	// Message is what the model receives of a call that was rejected or refused, or with the
-	// result of one that was approved.
+	// Message goes to the model for a call that was rejected or refused, or with the result of an
+	// approved call.
 	Message string
-	// Changed are the arguments with which an approved call runs in place of its own; nil:
-	// those.
+	// Changed are the arguments that replace those of an approved call; nil without a change.
 	Changed jsontext.Value
 	// Result is that of a call that has run, or that was answered from outside.
 	Result *tool.Result
-	// Within is what waits in a call that is an agent itself; nil: the call itself waits.
+	// Within is the suspended state of a call that is an agent itself; nil if the call itself
+	// waits.
 	Within *Within
 	// Unsafe says of a call with answerRuns that it must not be made twice.
 	Unsafe bool
@@ -90,16 +90,16 @@ type Answer string
 // Answers to an open call.
 const (
 	answerWaiting  Answer = ""
-	answerRan      Answer = "ran"      // it did not wait: Result is what came of it
+	answerRan      Answer = "ran"      // it did not wait: Result is its result
 	answerApproved Answer = "approved" // it may run
 	answerRejected Answer = "rejected" // a person has not allowed it; Note says why, to the model
 	answerRefused  Answer = "refused"  // nobody could be asked; Note says so to the model
-	answerSupplied Answer = "supplied" // somebody else ran it: Result is what came of it
+	answerSupplied Answer = "supplied" // somebody else ran it: Result is its result
 	answerDecided  Answer = "decided"  // about all that waits within it, so it continues
 	answerRuns     Answer = "runs"     // it was about to run when this was saved, and may have run since
 )
 
-// IsOver says whether the turn has ended well: there is nothing to continue.
+// IsOver reports whether the turn has ended well, so that it cannot continue.
 func (s *State) IsOver() bool { return s.Reason != "" }
 
 // Waiting returns the calls that wait for an answer.
@@ -112,8 +112,8 @@ func (s *State) Waiting() (calls []OpenCall) {
 	return calls
 }
 
-// Silent returns the State without what its agent has said in this turn next to its calls: for
-// a caller that must not keep an answer before it was checked. It shares its memory with s.
+// Silent returns the State without the agent's texts next to the calls of this turn. A caller uses
+// it that must not store an answer before its check. It shares its memory with s.
 //
 // Anyone who continues from it gives the model its calls, their signatures and their results,
 // but not those words. A message keeps its calls, and so none is left empty. A part with words
@@ -131,7 +131,7 @@ func (s *State) Silent() State {
 	return silent
 }
 
-// hasWaiting says whether a call waits for an answer.
+// hasWaiting reports whether a call waits for an answer.
 func (s *State) hasWaiting() bool {
 	for i := range s.Open {
 		if s.Open[i].Answer == answerWaiting {
@@ -141,7 +141,7 @@ func (s *State) hasWaiting() bool {
 	return false
 }
 
-// isStopped says whether a call waits for an answer, and none is left that runs without.
+// isStopped reports whether a call waits for an answer, and none is left that runs without.
 func (s *State) isStopped() bool {
 	return s.hasWaiting() && !slices.ContainsFunc(s.Open, func(c OpenCall) bool { return c.Answer == answerRuns })
 }
@@ -188,13 +188,13 @@ func (s *State) answerCall(id string, set func(*OpenCall)) error {
 	return fmt.Errorf("no call %q waits for an answer", id)
 }
 
-// resultSoFar returns what the turn has come to so far.
+// resultSoFar returns the result of the turn so far.
 func (s *State) resultSoFar() stream.Result {
 	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools, Models: s.Models}
 }
 
-// addResults makes a message of the results of a step, in the order of the calls. Of
-// those that were dropped the model learns at the end of the last result.
+// addResults makes a message of the results of a step, in the order of the calls. The end of the
+// last result tells the model about dropped calls.
 func (s *State) addResults(n int, result func(int) *tool.Result) {
 	parts := make([]chat.Part, n)
 	for i := range parts {

@@ -51,8 +51,8 @@ type storedMessage struct {
 	Maker string       `json:"maker,omitempty"`
 }
 
-// storedPart is a chat.Part as it is saved. Signatures and what a provider
-// wants back are kept to the byte: without them the conversation cannot continue.
+// storedPart is a chat.Part as it is saved. Signatures and the provider's data are stored to the
+// byte: without them the conversation cannot continue.
 type storedPart struct {
 	Text         string       `json:"text,omitempty"`
 	Thought      bool         `json:"thought,omitempty"`
@@ -94,7 +94,7 @@ type storedRecord struct {
 	No    bool   `json:"rejected,omitempty"`
 }
 
-// Paused returns the State as what waits, with the runs within its calls.
+// Paused returns the State as a tree that waits, with the runs within its calls.
 func (s *State) Paused() (*run.Paused, error) {
 	var within []*run.Paused
 	for _, c := range s.Open {
@@ -114,7 +114,7 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return p.Encode(), nil
 }
 
-// storedBody returns s as it is saved. It shares no memory with what a running turn
+// storedBody returns s as it is saved. It shares no memory with the data that a running turn
 // changes.
 func (s *State) storedBody() stateBody {
 	b := stateBody{
@@ -194,7 +194,7 @@ func ReadState(p *run.Paused) (State, error) {
 	return s, nil
 }
 
-// checkBody refuses what the loop could not continue with.
+// checkBody refuses a state with which the loop could not continue.
 func (b *stateBody) checkBody() error {
 	switch {
 	case len(b.Messages) == 0:
@@ -212,7 +212,7 @@ func (b *stateBody) checkBody() error {
 	return b.checkOpen()
 }
 
-// hasCounts says whether the counts are such as the loop has.
+// hasCounts reports whether the counts are such as the loop has.
 func (b *stateBody) hasCounts() bool {
 	return min(b.Steps, b.Dropped, b.Given, b.KeptBytes) >= 0 && b.KeptBytes <= maxTurnKept
 }
@@ -237,7 +237,8 @@ func (b *stateBody) checkOpen() error {
 	return nil
 }
 
-// checkAnswer compares the answer of call i with its result, and with who waits within it.
+// checkAnswer compares the answer of call i with its result, and with the call that waits within
+// it.
 func (c *storedOpen) checkAnswer(i int) error {
 	if c.Answer.hasResult() != (c.Result != nil) {
 		return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
@@ -245,7 +246,7 @@ func (c *storedOpen) checkAnswer(i int) error {
 	return c.Within.checkWithin(c.Answer)
 }
 
-// hasResult says whether a call with this answer has run, or was answered by somebody else.
+// hasResult reports whether a call with this answer has run, or was answered by somebody else.
 func (a Answer) hasResult() bool { return a == answerRan || a == answerSupplied }
 
 // lastCalls returns the calls of the last message.
@@ -258,8 +259,8 @@ func (b *stateBody) lastCalls() (calls []storedCall) {
 	return calls
 }
 
-// toState returns the State that body was made of, but for the runs within its calls, which are
-// filled in by its caller.
+// toState returns the State of the body, without the runs within its calls: the caller fills them
+// in.
 func (b *stateBody) toState() State {
 	s := State{
 		System: b.System, Access: b.Access, Steps: b.Steps, Dropped: b.Dropped, Usage: b.Usage, Model: b.Model, Tools: b.Tools,

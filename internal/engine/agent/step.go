@@ -13,15 +13,15 @@ import (
 // only counted.
 const maxCalls = 128
 
-// Bounds of what is kept of answers to go back to their maker, signatures included, in
-// bytes. Above them an answer goes back as one that somebody else made.
+// Bounds of the data of answers that goes back to its maker, signatures included, in bytes. Above
+// them an answer goes back as one that somebody else made.
 const (
 	maxKept     = 256 << 10 // of an answer
 	maxTurnKept = 1 << 20   // of a turn
 )
 
-// step collects the answer of one model call: what goes back to the model with
-// the next one, and the calls in it.
+// step collects the answer of one model call: the parts that go back with the next call, and the
+// calls in it.
 type step struct {
 	parts    []chat.Part
 	calls    []tool.Call
@@ -45,7 +45,7 @@ func (s *step) reset(kept int) {
 	s.maker, s.keptBytes, s.spare = "", 0, min(maxKept, maxTurnKept-kept)
 }
 
-// setMaker notes who makes the answer.
+// setMaker records the maker of the answer.
 func (s *step) setMaker(maker string) {
 	if maker != "" && s.spare >= 0 {
 		s.maker = maker
@@ -74,7 +74,7 @@ func (s *step) boundKept(p *chat.Part) {
 	s.parts = kept
 }
 
-// addProviderData takes what belongs to no text and no call.
+// addProviderData takes provider data that belongs to no text and no call.
 func (s *step) addProviderData(kept string) {
 	p := chat.Part{Kept: kept}
 	if s.boundKept(&p); p.Kept != "" {
@@ -83,8 +83,8 @@ func (s *step) addProviderData(kept string) {
 	}
 }
 
-// addText joins unsigned pieces into one part. What goes back must do so on the very
-// part that it came with, so a signed piece stays alone, even an empty one.
+// addText joins unsigned pieces into one part. Provider data must go back on the very part that it
+// came with, so a signed piece stays alone, even an empty one.
 func (s *step) addText(p *chat.Part) {
 	s.answered = s.answered || p.Text != ""
 	if p.Signature != "" || p.Kept != "" {

@@ -71,7 +71,7 @@ func (t *turn) emitBegin(jobs []*job) []*job {
 	return jobs
 }
 
-// isReported says whether a call is reported: not one that others run, or that waits.
+// isReported reports whether a call is reported: not one that others run, or that waits.
 func (j *job) isReported() bool { return j.err != nil || !j.client && !j.waits }
 
 // runnableJobs returns the calls that run here and now.
@@ -165,7 +165,8 @@ func (j *job) runTool(ctx context.Context, t *turn, wake func()) {
 	}
 }
 
-// callGuarded has a call made, past what must know of it. It runs on the goroutine of the call.
+// callGuarded makes a call through the turn's Guard, if it has one. It runs on the goroutine of the
+// call.
 func (t *turn) callGuarded(ctx context.Context, j *job) (tool.Result, error) {
 	g := t.req.Facts.Guard
 	if g == nil {
@@ -207,8 +208,8 @@ func (t *turn) closeCall(j *job) {
 	}
 }
 
-// loseCall has no equal call made any more, unless a person is asked what became of this
-// one: then the answer decides.
+// loseCall forbids equal calls, unless a person is asked about the outcome of this one: then the
+// answer decides.
 func (t *turn) loseCall(j *job, f *fault.Error) {
 	if errors.Is(f, tool.ErrAsked) {
 		return
@@ -226,7 +227,7 @@ func (t *turn) failCall(f *fault.Error) {
 	}
 }
 
-// endsTurn says whether a call that failed because of f ends its turn: a bug, or a
+// endsTurn reports whether a call that failed because of f ends its turn: a bug, or a
 // shortage of the gateway's own. The model could do nothing better with a shortage
 // than to call the next tool into it, and its own next call needs a descriptor too.
 func endsTurn(f *fault.Error) bool { return f.Type == fault.Internal || f.Type == fault.Overloaded }

@@ -33,7 +33,7 @@ type turn struct {
 	// tools is the set of this step. It may be another one in the next:
 	// servers come and go.
 	tools *tool.Set
-	// clients are the client's tools, and required the calls of them with which the turn ends.
+	// clients are the client's tools, and required the calls of them that end the turn.
 	clients  merged
 	required *stream.Required
 	request  chat.ModelRequest // of the step at hand
@@ -68,9 +68,9 @@ func (t *turn) makePrompt(req *chat.Request) {
 	t.inputCount = len(t.state.Messages)
 }
 
-// listTools learns what can be called in this turn, and says which servers cannot be used. One whose
-// tools can still be called, through their fallbacks, is reported when they are called: only
-// then is it known whether the turn misses it.
+// listTools finds the tools of this turn and reports the unavailable servers. If a server's tools
+// still have fallbacks, it is reported when they are called: only then is it known whether the turn
+// misses it.
 func (t *turn) listTools() {
 	t.tools = t.availableTools()
 	for _, u := range t.tools.Unavailable {
@@ -81,7 +81,7 @@ func (t *turn) listTools() {
 	t.sink.Flush()
 }
 
-// availableTools returns what this turn may call, the client's tools among it.
+// availableTools returns the tools that this turn may call, with those of the client.
 func (t *turn) availableTools() *tool.Set {
 	return t.clients.addClientTools(t.ofServers(), t.req.App)
 }
@@ -98,20 +98,20 @@ func (t *turn) ofServers() *tool.Set {
 	return new(tool.Set)
 }
 
-// hasToolOf says whether a server has any tool in the set.
+// hasToolOf reports whether a server has any tool in the set.
 func hasToolOf(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
 }
 
-// takeState takes a State of before over, with the request that it belongs to. One that was stored
-// belongs to none.
+// takeState takes over an earlier State, with the request that it belongs to. A stored State
+// belongs to no request.
 func (t *turn) takeState(s State) {
 	if t.state, t.req = s, s.request; t.req == nil {
 		t.req = new(chat.Request)
 	}
 }
 
-// stopCause returns why the turn must not begin anything more, or nil.
+// stopCause returns why the turn must stop, or nil.
 func (t *turn) stopCause() error {
 	if t.sink.Err != nil {
 		return t.sink.Err
@@ -130,15 +130,15 @@ func (t *turn) askModel(req *chat.ModelRequest) (chat.Finish, error) {
 	return finish, err
 }
 
-// isMalformed asks for a method, because agent knows no model: what made the
-// error can say it.
+// isMalformed asks for a method, because agent knows no model: the creator of the error implements
+// it.
 func isMalformed(err error) bool {
 	var m interface{ MalformedCall() bool }
 	return errors.As(err, &m) && m.MalformedCall()
 }
 
-// askOnce asks the model and passes on what it says while it comes. Usage and
-// time are counted also if the answer fails.
+// askOnce asks the model and emits its answer while it comes. Usage and time are counted also if
+// the answer fails.
 func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	if err := t.stopCause(); err != nil {
 		return chat.FinishNone, err
@@ -148,8 +148,8 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	return t.endModelCall(req, t.agent.cfg.Model.Stream(t.ctx, req, t.acceptChunk))
 }
 
-// modelCall is what is known of the model call at hand. It is a field of the turn, as the
-// frames that wait for the model have no room for it (docs/performance.md).
+// modelCall is the state of the model call at hand. It is a field of the turn, as the frames of a
+// waiting model call should be small (docs/performance.md).
 type modelCall struct {
 	began  time.Time
 	usage  chat.Usage
@@ -248,9 +248,8 @@ func (t *turn) acceptParts(parts []chat.Part) error {
 	return nil
 }
 
-// acceptPart takes one part of the answer: thoughts are shown and forgotten, text is
-// shown and kept, calls are kept for when the answer is complete. What the model wants
-// back is kept with either.
+// acceptPart takes one part of the answer. Thoughts are emitted and dropped, text is emitted and
+// stored, and calls are stored until the answer is complete. The provider's data stays with either.
 func (t *turn) acceptPart(p *chat.Part) {
 	switch {
 	case p.Thought:
@@ -272,10 +271,9 @@ func (t *turn) acceptPart(p *chat.Part) {
 	}
 }
 
-// emitText shows a piece of the answer. The texts of two steps are apart in time, with
-// tool calls between them, and the model ends the one without a thought for the
-// other: where neither has white space, a blank line keeps them from running into
-// one another.
+// emitText shows a piece of the answer. The texts of two steps have tool calls between them, and
+// the model ends the one without regard to the other. If neither has white space, a blank line
+// separates them.
 func (t *turn) emitText(text string, first bool) {
 	if first && needsGap(t.state.Tail, text) {
 		t.step.delta.Text = between
@@ -289,14 +287,14 @@ func (t *turn) emitText(text string, first bool) {
 // between is what emitText puts between two texts.
 const between = "\n\n"
 
-// needsGap says whether a text needs something between itself and the one before, which ends so.
+// needsGap reports whether a text needs something between itself and the one before, which ends so.
 func needsGap(tail byte, text string) bool { return tail != 0 && !isSpace(tail) && !isSpace(text[0]) }
 
-// isSpace says whether c is white space of ASCII. Others belong to the text.
+// isSpace reports whether c is white space of ASCII. Others belong to the text.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// reportFailure logs err and emits it: the turn continues without what failed. That a server cannot be
-// used is reported once.
+// reportFailure logs err and emits it: the turn continues without the failed part. An unavailable
+// server is reported once.
 func (t *turn) reportFailure(err error) {
 	f := fault.From(err)
 	if f.Type == fault.MCPUnavailable && f.Service != "" {

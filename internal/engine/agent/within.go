@@ -12,10 +12,10 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// A tool may be an agent itself (Callees). When that agent must wait for a person, the
-// call waits with it: the step's other calls run to their ends, then the turn pauses with
-// one question for all of them. The State of the caller holds that of the agent within, to
-// any depth, so there is still one value from which everything continues.
+// A tool may be an agent itself (Callees). When that agent must wait for a person, the call waits
+// with it. The step's other calls run to their ends, then the turn pauses with one question for
+// all. The State of the caller holds that of the agent within, to any depth, so there is still one
+// value from which everything continues.
 
 // suspendedText is what clients receive of a call that is suspended. Its stream ends, and there
 // every call must have ended: it begins again, with its id, in the one that continues.
@@ -30,7 +30,7 @@ func (j *job) suspendCall() {
 	}
 }
 
-// asksOf returns what is asked about an open call.
+// asksOf returns the questions about an open call.
 func (t *turn) asksOf(c *OpenCall) []chat.PendingCall {
 	if c.Within == nil {
 		call := chat.PendingCall{ID: c.ID, Tool: c.Call.Name, Arguments: c.Call.Arguments}
@@ -49,7 +49,7 @@ func (t *turn) asksOf(c *OpenCall) []chat.PendingCall {
 	return asks
 }
 
-// identifyTool says which tool a call means; nil: there is none of its name.
+// identifyTool sets the tool of a call; spec is nil if no tool has its name.
 func identifyTool(c *chat.PendingCall, spec *tool.Spec) {
 	c.Fingerprint = ""
 	if c.Spec = spec; spec != nil {
@@ -57,8 +57,7 @@ func identifyTool(c *chat.PendingCall, spec *tool.Spec) {
 	}
 }
 
-// askedWithin returns the open call within which a call of that id waits; nil: there is
-// none.
+// askedWithin returns the open call within which a call of that id waits, or nil.
 func (s *State) askedWithin(id string) *OpenCall {
 	for i := range s.Open {
 		c := &s.Open[i]
@@ -101,9 +100,9 @@ func (s *State) RefuseAll(why string) {
 	}
 }
 
-// startContinued says that a suspended call continues: in another stream with the id that it had
-// there. Where nobody could be asked the stream is the same one, in which no id begins twice,
-// and it gets another.
+// startContinued continues a suspended call, in another stream with the id that it had before. If
+// nobody could be asked, the stream is still the same one. An id cannot begin twice in it, so the
+// call gets another id.
 func (t *turn) startContinued(c *OpenCall) *job {
 	id := c.ID
 	if c.Within.Decided[0].Action == chat.Refuse {
@@ -170,8 +169,8 @@ func storeWithin(w *Within) *storedWithin {
 	return stored
 }
 
-// toWithin returns the Within that was stored. Which tools are meant is looked up when it is
-// asked about again.
+// toWithin returns the Within that was stored. Tools are looked up when the question is asked
+// again.
 func (stored *storedWithin) toWithin() *Within {
 	if stored == nil {
 		return nil
@@ -201,7 +200,7 @@ func (stored *storedWithin) checkWithin(answer Answer) error {
 	return nil
 }
 
-// checkAlone checks the answer of a call within which nobody waits.
+// checkAlone checks the answer of a call without a waiting call within it.
 func checkAlone(answer Answer) error {
 	if slices.Contains([]Answer{answerWaiting, answerRan, answerApproved, answerRejected, answerRefused, answerSupplied, answerRuns}, answer) {
 		return nil
