@@ -46,18 +46,18 @@ func newAskFlags(l *config.Loader) askFlags {
 	}
 }
 
-// streamed says whether a flag was given that only a stream of events gives a meaning.
-func (f askFlags) streamed() bool {
+// needStream reports whether a flag was given that has a meaning only for a stream of events.
+func (f askFlags) needStream() bool {
 	return *f.url != "" || *f.raw || *f.talk || *f.resume != "" || *f.waiting || *f.agent != "" || *f.workflow != "" || *f.deliver
 }
 
-// misuse says what is wrong with the flags together and the message, text; empty: nothing.
-func (f askFlags) misuse(text string) string {
+// checkUse returns the fault of the flags and the message, text, taken together, or an empty text.
+func (f askFlags) checkUse(text string) string {
 	switch {
 	case *f.approve && *f.reject:
 		return "--approve and --reject exclude each other"
 	case *f.resume != "" || *f.waiting:
-		return f.misuseWithout(text)
+		return f.checkUseWithout(text)
 	case text == "" && !*f.talk:
 		return `give the message as one argument, or through a pipe: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
 	case *f.deliver && *f.channel == "":
@@ -66,8 +66,8 @@ func (f askFlags) misuse(text string) string {
 	return ""
 }
 
-// misuseWithout is misuse of the flags that stand in place of a message.
-func (f askFlags) misuseWithout(text string) string {
+// checkUseWithout is checkUse for the flags that stand in place of a message.
+func (f askFlags) checkUseWithout(text string) string {
 	switch {
 	case *f.resume != "" && (text != "" || *f.talk || !ask.CanFollow(*f.resume)):
 		return "--resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it"
@@ -79,28 +79,28 @@ func (f askFlags) misuseWithout(text string) string {
 	return ""
 }
 
-// ask posts one message, holds a conversation, or follows a turn that was begun elsewhere,
+// runAsk posts one message, holds a conversation, or follows a turn that was begun elsewhere,
 // and shows the events as they come.
 // The exit code is that of the outcome: see exitCodeOf.
 //
 // Without --url a gateway is started on a free port and ended with the command. Flags that
 // contradict each other end with exitUsage before anything is started.
-func (p program) ask(ctx context.Context, args []string) int {
+func (p program) runAsk(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderWith(&file)
 	l.MaxArgs = 1
 	f := newAskFlags(l)
-	form := newFormFlags(l, f.streamed)
-	cfg, code, ok := p.load(l, args)
+	form := newFormFlags(l, f.needStream)
+	cfg, code, ok := p.loadConfig(l, args)
 	if !ok {
 		return code
 	}
-	text, err := p.message(strings.Join(l.Args(), ""), *f.talk || *f.resume != "" || *f.waiting)
+	text, err := p.messageText(strings.Join(l.Args(), ""), *f.talk || *f.resume != "" || *f.waiting)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %v\n", err)
 		return exitUsage
 	}
-	if wrong := f.misuse(text); wrong != "" {
+	if wrong := f.checkUse(text); wrong != "" {
 		fmt.Fprintln(p.stderr, "sluice ask: "+wrong)
 		return exitUsage
 	}
@@ -113,14 +113,14 @@ func (p program) ask(ctx context.Context, args []string) int {
 	if base == "" {
 		s, err := p.startForAsk(ctx, cfg, file)
 		if err != nil {
-			return p.refuse(err)
+			return p.refuseStart(err)
 		}
 		defer s.Close()
 		defer p.warnOfServers(s)
-		base = "http://" + reachable(s.Addr())
+		base = "http://" + reachableAddr(s.Addr())
 	}
-	c := p.client("sluice ask", base, *f.approve, *f.reject)
-	c.User, c.Raw, c.Header = *f.user, *f.raw, credential(cfg, nil)
+	c := p.newClient("sluice ask", base, *f.approve, *f.reject)
+	c.User, c.Raw, c.Header = *f.user, *f.raw, withCredential(cfg, nil)
 	m := ask.Message{Text: text, Agent: *f.agent, Workflow: *f.workflow, Channel: *f.channel, Drafts: *f.drafts, Deliver: *f.deliver}
 	switch {
 	case *f.resume != "":
@@ -130,7 +130,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	case *f.talk:
 		return exitCodeOf(c.Converse(ctx, m))
 	}
-	return p.explained(*f.url == "", c.Turn(ctx, m))
+	return p.adviseOnFailure(*f.url == "", c.Turn(ctx, m))
 }
 
 // warnOfServers names the unavailable MCP servers of a gateway of the command's own. The
@@ -141,9 +141,9 @@ func (p program) warnOfServers(s *gateway.Service) {
 	}
 }
 
-// explained says where to look if a turn failed at a gateway of the command's own, whose log
-// nobody sees. The log does not mention a refused request. It returns the exit code.
-func (p program) explained(own bool, outcome ask.Outcome) int {
+// adviseOnFailure says where to look if a turn failed at a gateway of the command's own, since nobody
+// sees its log. The log does not mention a refused request. It returns the exit code.
+func (p program) adviseOnFailure(own bool, outcome ask.Outcome) int {
 	code := exitCodeOf(outcome)
 	if own && code == exitFailed && outcome != ask.Refused && p.logIfWanted() == io.Discard {
 		fmt.Fprintln(p.stderr, "sluice: with SLUICE_LOG_LEVEL=warning the gateway's log says why; sluice doctor --config FILE asks each model of a file")
@@ -151,9 +151,10 @@ func (p program) explained(own bool, outcome ask.Outcome) int {
 	return code
 }
 
-// message returns the text of a turn: what is given or, for "-" and where nothing is given and
-// needless is false, what comes through a pipe. White space around that is dropped.
-func (p program) message(given string, needless bool) (string, error) {
+// messageText returns the text of a turn: given, or the text from a pipe if given is "-". An empty
+// given reads the pipe too, unless needless is true or stdin is a terminal. White space around that
+// is dropped.
+func (p program) messageText(given string, needless bool) (string, error) {
 	if given != "-" && (given != "" || needless || terminal.IsTerminal(p.stdin)) {
 		return given, nil
 	}
@@ -161,9 +162,9 @@ func (p program) message(given string, needless bool) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// client returns a client of the gateway at base, for a command. Without approve and reject
+// newClient returns a client of the gateway at base, for a command. Without approve and reject
 // it asks the person at the terminal.
-func (p program) client(command, base string, approve, reject bool) *ask.Client {
+func (p program) newClient(command, base string, approve, reject bool) *ask.Client {
 	c := &ask.Client{
 		Command: command, Base: base, Simulator: providers.OfflineModel,
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Lookup: p.lookup,
@@ -177,9 +178,9 @@ func (p program) client(command, base string, approve, reject bool) *ask.Client 
 	return c
 }
 
-// credential returns the headers of a client of a gateway: those that are given, and the
+// withCredential returns the headers of a client of a gateway: those that are given, and the
 // credential of SLUICE_KEY unless there is one among them.
-func credential(cfg config.Config, given http.Header) http.Header {
+func withCredential(cfg config.Config, given http.Header) http.Header {
 	key := config.Of[settings.Client](&cfg).Key
 	if key == "" || given.Get("Authorization") != "" || given.Get("X-API-Key") != "" {
 		return given
@@ -222,7 +223,7 @@ func (p program) logIfWanted() io.Writer {
 	return io.Discard
 }
 
-// logger is the log of a command without a gateway: see logIfWanted.
-func (p program) logger(cfg settings.Config) zerolog.Logger {
+// newLogger returns the log of a command without a gateway: see logIfWanted.
+func (p program) newLogger(cfg settings.Config) zerolog.Logger {
 	return process.OwnLogger(process.NewLogger(p.logIfWanted(), settings.Of[settings.Logging](&cfg).Level))
 }

@@ -1,6 +1,6 @@
-// This file is ask --schema: one question to a model, without agents and tools, whose
-// answer is an object that a schema describes. It needs no gateway; it uses the same models
-// and the same ways to ask as one.
+// This file is ask --schema: one question to a model, without agents and tools, whose answer is an
+// object that a schema describes. It works without a gateway, with the same models and the same
+// ways to ask as one.
 
 package main
 
@@ -19,8 +19,8 @@ import (
 // formFlags are the flags of ask for a structured answer.
 type formFlags struct{ schema, model *string }
 
-// newFormFlags adds the flags. streamed says whether a flag was given that belongs to
-// the events of a turn, which a structured answer does not have.
+// newFormFlags adds the flags. streamed reports whether a flag about the events of a turn was
+// given: a structured answer lacks such events.
 func newFormFlags(l *config.Loader, streamed func() bool) formFlags {
 	f := formFlags{
 		schema: l.String("schema", "", "ask a model, without tools, for one object that the JSON Schema in this file describes, and print it as one line"),
@@ -40,7 +40,7 @@ func newFormFlags(l *config.Loader, streamed func() bool) formFlags {
 // fillIn asks a model for an object and prints it. Exit code 1 says that no valid answer
 // came.
 //
-// A wrong schema or model is exitUsage, as nothing was asked then.
+// A wrong schema or model is exitUsage, as the command has not asked a model then.
 func (p program) fillIn(ctx context.Context, cfg settings.Config, f formFlags, text string) int {
 	schema, err := p.readFile(*f.schema)
 	if err != nil {
@@ -48,7 +48,7 @@ func (p program) fillIn(ctx context.Context, cfg settings.Config, f formFlags, t
 		return exitUsage
 	}
 	var answer bytes.Buffer
-	err = operate.AskModel(ctx, cfg, operate.Question{Key: *f.model, Schema: schema, Text: text}, &answer, p.logger(cfg))
+	err = operate.AskModel(ctx, cfg, operate.Question{Key: *f.model, Schema: schema, Text: text}, &answer, p.newLogger(cfg))
 	switch {
 	case errors.Is(err, operate.ErrNoModel):
 		fmt.Fprintf(p.stderr, "sluice ask: --model %v\n", err)

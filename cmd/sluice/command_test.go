@@ -137,7 +137,7 @@ func TestHelp(t *testing.T) {
 // Examples name flags that there are.
 func TestExamplesOfHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range (program{lookup: gatewaytest.LookupIn(nil), stdout: io.Discard}).completions() {
+	for _, c := range (program{lookup: gatewaytest.LookupIn(nil), stdout: io.Discard}).completeCommands() {
 		for _, example := range c.examples {
 			_, line, _ := strings.Cut(example, "sluice")
 			for word := range strings.FieldsSeq(line) {

@@ -12,7 +12,7 @@ import (
 	"sluice/internal/base/config"
 )
 
-// command is one thing that the program does.
+// command is one command of the program.
 type command struct {
 	// name has a space in it for a command of a group; empty is the gateway.
 	name string
@@ -33,55 +33,55 @@ func withoutContext(run func(program, []string) int) func(program, context.Conte
 // that print the help are among them.
 func commands() []command {
 	return []command{
-		{"", "", "start the gateway", []string{"sluice", "SLUICE_ADDR=:8080 GEMINI_API_KEY_FILE=key sluice --config sluice.yaml"}, program.serve},
-		{"ask", "TEXT", "ask one question and show the events live", []string{`sluice ask "Remind me to buy eggs tomorrow at 3pm"`, "git diff | sluice ask --url http://localhost:8080 --json -"}, program.ask},
-		{"demo", "[TOUR]", "see what the gateway is for, in five tours without a key: tool, team, workflow, resume, sms", []string{"sluice demo", "sluice demo resume"}, program.demo},
-		{"doctor", "", "find what buffers, cuts or delays streams; or ask each model of a file what it can do", []string{"sluice doctor --url https://chat.example.com", "sluice doctor --config sluice.yaml"}, program.doctor},
-		{"healthcheck", "", "ask the gateway of this machine whether it lives", []string{"sluice healthcheck", "sluice healthcheck --addr :9090"}, program.healthcheck},
-		{"loadtest", "", "make load on a gateway and audit every stream", []string{"sluice loadtest --url http://localhost:8080 --clients 50 --duration 30s", "sluice loadtest --url http://localhost:8080 --rate 100 --json report.json"}, program.loadtest},
+		{"", "", "start the gateway", []string{"sluice", "SLUICE_ADDR=:8080 GEMINI_API_KEY_FILE=key sluice --config sluice.yaml"}, program.runGateway},
+		{"ask", "TEXT", "ask one question and show the events live", []string{`sluice ask "Remind me to buy eggs tomorrow at 3pm"`, "git diff | sluice ask --url http://localhost:8080 --json -"}, program.runAsk},
+		{"demo", "[TOUR]", "see what the gateway is for, in five tours without a key: tool, team, workflow, resume, sms", []string{"sluice demo", "sluice demo resume"}, program.runDemo},
+		{"doctor", "", "find what buffers, cuts or delays streams; or ask each model of a file what it can do", []string{"sluice doctor --url https://chat.example.com", "sluice doctor --config sluice.yaml"}, program.runDoctor},
+		{"healthcheck", "", "ask the gateway of this machine whether it lives", []string{"sluice healthcheck", "sluice healthcheck --addr :9090"}, program.runHealthcheck},
+		{"loadtest", "", "make load on a gateway and audit every stream", []string{"sluice loadtest --url http://localhost:8080 --clients 50 --duration 30s", "sluice loadtest --url http://localhost:8080 --rate 100 --json report.json"}, program.runLoadtest},
 		{"config check", "[FILE]", "check the configuration file, and the settings with it", []string{"sluice config check sluice.yaml", "SLUICE_CONFIG=sluice.yaml sluice config check"}, withoutContext(program.configCheck)},
 		{"config schema", "", "print the JSON Schema of the configuration file", []string{"sluice config schema > sluice.schema.json", "sluice config schema | jq .properties.models"}, withoutContext(program.configSchema)},
 		{"workflow check", "[FILE]", "check the workflows of the configuration file", []string{"sluice workflow check sluice.yaml", "SLUICE_CONFIG=sluice.yaml sluice workflow check"}, func(p program, _ context.Context, args []string) int { return p.withStore().workflowCheck(args) }},
 		{"workflow graph", "NAME", "print the graph of a workflow for Mermaid", []string{"sluice workflow graph triage --config sluice.yaml", "sluice workflow graph triage > triage.mmd"}, func(p program, _ context.Context, args []string) int { return p.withStore().workflowGraph(args) }},
 		{"workflow run", "NAME TEXT", "run a workflow once and show the events live", []string{`sluice workflow run triage "The invoice is wrong" --config sluice.yaml`, `sluice workflow run triage "The invoice is wrong" --approve --json`}, program.workflowRun},
 		{"eval router", "", "ask the router of a configuration about a set of requests", []string{"sluice eval router --config sluice.yaml", "sluice eval router --config old.yaml --config new.yaml --set router.jsonl"}, program.evalRouter},
-		{"format", "[FILE]", "word a text for a channel: sms, whatsapp, teams, email, plain", []string{"sluice format --channel sms answer.md", "echo '**Done.**' | sluice format --channel whatsapp -"}, program.format},
+		{"format", "[FILE]", "word a text for a channel: sms, whatsapp, teams, email, plain", []string{"sluice format --channel sms answer.md", "echo '**Done.**' | sluice format --channel whatsapp -"}, program.runFormat},
 		{"keys add", "", "make an API key; it is shown once, and its hash added to the file", []string{"sluice keys add --user ada --file keys.yaml", "sluice keys add --user ci --scopes chat --expires 90d --file keys.yaml"}, withoutContext(program.keysAdd)},
 		{"keys list", "", "show the keys of the file, without the keys themselves", []string{"sluice keys list --file keys.yaml", "SLUICE_API_KEYS=keys.yaml sluice keys list"}, withoutContext(program.keysList)},
 		{"keys revoke", "ID", "disable a key", []string{"sluice keys revoke k3f9ab2c4d --file keys.yaml", "SLUICE_API_KEYS=keys.yaml sluice keys revoke k3f9ab2c4d"}, withoutContext(program.keysRevoke)},
 		{"keys rotate", "ID", "make another key for the same user, and let this one end", []string{"sluice keys rotate k3f9ab2c4d --file keys.yaml", "sluice keys rotate k3f9ab2c4d --grace 1h --file keys.yaml"}, withoutContext(program.keysRotate)},
-		{"export", "TASK", "write a task of the store, its trace and its agents as files", []string{"sluice export task_01 --out evidence", "SLUICE_STORE=sqlite:sluice.db sluice export task_01"}, program.export},
+		{"export", "TASK", "write a task of the store, its trace and its agents as files", []string{"sluice export task_01 --out evidence", "SLUICE_STORE=sqlite:sluice.db sluice export task_01"}, program.runExport},
 		{"import", "DIR", "print the configuration file of a folder that export or another program wrote", []string{"sluice import evidence > sluice.yaml", "sluice import ~/.multi-agent > sluice.yaml"}, withoutContext(program.importFolder)},
-		{"replay", "FILE", "print what the client of a recorded turn got, or run the turn again and compare", []string{"sluice replay turn.slrec --speed 1", "sluice replay turn.slrec --rerun --config sluice.yaml"}, program.replay},
+		{"replay", "FILE", "print what the client of a recorded turn got, or run the turn again and compare", []string{"sluice replay turn.slrec --speed 1", "sluice replay turn.slrec --rerun --config sluice.yaml"}, program.runReplay},
 		{"retention run", "", "remove the records of tasks whose time is over", []string{"sluice retention run --dry-run", "sluice retention run --config sluice.yaml"}, program.retentionRun},
 		{"todo-server", "", "start the built-in todo MCP server alone", []string{"sluice todo-server --addr 127.0.0.1:9000", "sluice todo-server --stdio"}, program.todoServer},
 		{"gemini-sim", "", "start the simulator of the models' APIs alone", []string{"sluice gemini-sim --addr 127.0.0.1:9001", "sluice gemini-sim --script answers.txt"}, program.geminiSim},
-		{"completion", "SHELL", "print what completes commands and flags in bash, zsh or fish", []string{"source <(sluice completion bash)", "sluice completion fish > ~/.config/fish/completions/sluice.fish"}, withoutContext(program.completion)},
-		{"version", "", "print the version", []string{"sluice version", "sluice --version"}, withoutContext(program.version)},
-		{"help", "[COMMAND|variables|exit-codes]", "explain a command, the variables or the exit codes", []string{"sluice help ask", "sluice help variables | less"}, program.explain},
+		{"completion", "SHELL", "print what completes commands and flags in bash, zsh or fish", []string{"source <(sluice completion bash)", "sluice completion fish > ~/.config/fish/completions/sluice.fish"}, withoutContext(program.runCompletion)},
+		{"version", "", "print the version", []string{"sluice version", "sluice --version"}, withoutContext(program.printVersion)},
+		{"help", "[COMMAND|variables|exit-codes]", "explain a command, the variables or the exit codes", []string{"sluice help ask", "sluice help variables | less"}, program.runHelp},
 	}
 }
 
-// run runs a command and returns its exit code. It returns when ctx ends or a
-// signal comes, after what was begun has ended.
+// run runs a command and returns its exit code. It returns when ctx ends or a signal comes, after
+// it has ended all that it began.
 //
 // The command is the first argument, or the first two, unless it is a flag.
 func run(ctx context.Context, args []string, p program) int {
 	if len(args) > 0 && slices.Contains([]string{"-v", "--version"}, args[0]) {
-		return p.version(args[1:])
+		return p.printVersion(args[1:])
 	}
 	if !namesCommand(args) {
-		return p.start(ctx, commands()[0], args)
+		return p.startCommand(ctx, commands()[0], args)
 	}
 	for _, words := range []int{2, 1} {
-		if c, ok := find(strings.Join(args[:min(words, len(args))], " ")); ok {
-			return p.start(ctx, c, args[len(strings.Fields(c.name)):])
+		if c, ok := findCommand(strings.Join(args[:min(words, len(args))], " ")); ok {
+			return p.startCommand(ctx, c, args[len(strings.Fields(c.name)):])
 		}
 	}
-	if members := group(args[0]); len(members) > 0 {
+	if members := commandGroup(args[0]); len(members) > 0 {
 		return p.runGroup(args[0], members, args[1:])
 	}
-	p.unknown(args[0], commands())
+	p.reportUnknown(args[0], commands())
 	return exitUsage
 }
 
@@ -90,14 +90,14 @@ func namesCommand(args []string) bool {
 	return len(args) > 0 && args[0] != "" && args[0][0] != '-'
 }
 
-// start runs a command. Its help is then about that command.
-func (p program) start(ctx context.Context, c command, args []string) int {
+// startCommand runs a command. Its help is then about that command.
+func (p program) startCommand(ctx context.Context, c command, args []string) int {
 	p.command = c
 	return c.run(p, ctx, args)
 }
 
-// find returns the command of a name.
-func find(name string) (command, bool) {
+// findCommand returns the command of a name.
+func findCommand(name string) (command, bool) {
 	all := commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name && name != "" })
 	if i < 0 {
@@ -106,8 +106,8 @@ func find(name string) (command, bool) {
 	return all[i], true
 }
 
-// group returns the commands whose names begin with a word.
-func group(word string) []command {
+// commandGroup returns the commands whose names begin with a word.
+func commandGroup(word string) []command {
 	return slices.DeleteFunc(commands(), func(c command) bool { return !strings.HasPrefix(c.name, word+" ") })
 }
 
@@ -122,14 +122,14 @@ func (p program) runGroup(word string, members []command, args []string) int {
 		p.groupHelp(p.stdout, members)
 		return exitOK
 	}
-	p.unknown(word+" "+args[0], members)
+	p.reportUnknown(word+" "+args[0], members)
 	return exitUsage
 }
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// unknown says that there is no such command, and which one may be meant.
-func (p program) unknown(name string, among []command) {
+// reportUnknown says that a command is unknown, and names a similar one.
+func (p program) reportUnknown(name string, among []command) {
 	var names []string
 	for _, c := range among {
 		if c.name != "" {
@@ -143,9 +143,9 @@ func (p program) unknown(name string, among []command) {
 	fmt.Fprintf(p.stderr, "sluice: there is no command %q; see sluice help\n", name)
 }
 
-// version prints it. It takes no arguments.
-func (p program) version(args []string) int {
-	if _, code, ok := p.load(new(config.Loader), args); !ok {
+// printVersion prints it. It does not take arguments.
+func (p program) printVersion(args []string) int {
+	if _, code, ok := p.loadConfig(new(config.Loader), args); !ok {
 		return code
 	}
 	fmt.Fprintln(p.stdout, version)

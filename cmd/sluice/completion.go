@@ -20,11 +20,11 @@ type completed struct {
 	flags []string
 }
 
-// completion prints the script of a shell.
-func (p program) completion(args []string) int {
+// runCompletion prints the script of a shell.
+func (p program) runCompletion(args []string) int {
 	l := new(config.Loader)
 	l.MaxArgs = 1
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	scripts := map[string]func(io.Writer, []completed){"bash": bashScript, "zsh": zshScript, "fish": fishScript}
@@ -33,12 +33,12 @@ func (p program) completion(args []string) int {
 		fmt.Fprintln(p.stderr, "sluice completion: name a shell: bash, zsh or fish")
 		return exitUsage
 	}
-	script(p.stdout, p.completions())
+	script(p.stdout, p.completeCommands())
 	return exitOK
 }
 
-// completions asks each command for its flags.
-func (p program) completions() []completed {
+// completeCommands asks each command for its flags.
+func (p program) completeCommands() []completed {
 	var all []completed
 	p.stdout, p.stderr = io.Discard, io.Discard
 	for _, c := range commands() {
@@ -47,17 +47,17 @@ func (p program) completions() []completed {
 			own, shared := l.FlagNames()
 			got.flags = slices.Concat(own, shared)
 		}
-		if c.name != "help" { // it has no flags
-			p.start(context.Background(), c, []string{"--help"})
+		if c.name != "help" { // it does not have flags
+			p.startCommand(context.Background(), c, []string{"--help"})
 		}
 		all = append(all, got)
 	}
 	return all
 }
 
-// words returns what may follow the words of a command line: the next words of the names that
-// begin with them.
-func words(all []completed, before string) []string {
+// nextWords returns the words that may follow on a command line: the next words of the names that
+// begin with before.
+func nextWords(all []completed, before string) []string {
 	var next []string
 	for _, c := range all {
 		rest, begins := strings.CutPrefix(c.name, before)
@@ -68,8 +68,8 @@ func words(all []completed, before string) []string {
 	return next
 }
 
-// groups returns the first words of names that have two.
-func groups(all []completed) []string {
+// groupNames returns the first words of names that have two words.
+func groupNames(all []completed) []string {
 	var list []string
 	for _, c := range all {
 		if first, _, two := strings.Cut(c.name, " "); two && !slices.Contains(list, first) {
@@ -79,7 +79,7 @@ func groups(all []completed) []string {
 	return list
 }
 
-// bashScript writes the script for bash 3.2 and later, which needs no other package.
+// bashScript writes the script for bash 3.2 and later. The script works without other packages.
 func bashScript(w io.Writer, all []completed) {
 	fmt.Fprint(w, `# bash completion for sluice: source <(sluice completion bash)
 _sluice() {
@@ -94,12 +94,12 @@ _sluice() {
 	for _, c := range all {
 		next := ""
 		if c.name == "" {
-			next = strings.Join(words(all, ""), " ")
+			next = strings.Join(nextWords(all, ""), " ")
 		}
 		bashCase(w, c.name, next, strings.Join(c.flags, " "))
 	}
-	for _, g := range groups(all) {
-		bashCase(w, g, strings.Join(words(all, g+" "), " "), "--help")
+	for _, g := range groupNames(all) {
+		bashCase(w, g, strings.Join(nextWords(all, g+" "), " "), "--help")
 	}
 	fmt.Fprint(w, `  esac
   if [[ $current == -* ]]; then
@@ -114,7 +114,8 @@ complete -o filenames -F _sluice sluice
 `)
 }
 
-// bashCase writes what follows a name. A name with arguments behind it has the same flags.
+// bashCase writes the completions behind a name. A name with arguments behind it has the same
+// flags.
 func bashCase(w io.Writer, name, next, flags string) {
 	pattern := `"` + name + `"`
 	if name != "" && next == "" {
@@ -139,7 +140,7 @@ func fishScript(w io.Writer, all []completed) {
 		case c.name == "":
 			condition = "__fish_use_subcommand"
 		case two:
-			fmt.Fprintf(w, "complete -c sluice -f -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from %s' -a %s -d %s\n", first, strings.Join(words(all, first+" "), " "), second, fishQuoted(c.short))
+			fmt.Fprintf(w, "complete -c sluice -f -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from %s' -a %s -d %s\n", first, strings.Join(nextWords(all, first+" "), " "), second, fishQuoted(c.short))
 			condition += "; and __fish_seen_subcommand_from " + second
 		default:
 			fmt.Fprintf(w, "complete -c sluice -f -n __fish_use_subcommand -a %s -d %s\n", c.name, fishQuoted(c.short))
@@ -148,7 +149,7 @@ func fishScript(w io.Writer, all []completed) {
 			fmt.Fprintf(w, "complete -c sluice -n '%s' -l %s\n", condition, strings.TrimPrefix(f, "--"))
 		}
 	}
-	for _, g := range groups(all) {
+	for _, g := range groupNames(all) {
 		fmt.Fprintf(w, "complete -c sluice -f -n __fish_use_subcommand -a %s\n", g)
 	}
 }

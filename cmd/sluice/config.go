@@ -1,6 +1,6 @@
-// This file is the command config, for authors of a configuration file: its JSON Schema for
-// an editor, and a check that finds what a start would find. Neither opens a port or asks
-// an upstream.
+// This file is the command config, for authors of a configuration file: it prints the file's JSON
+// Schema for an editor, and checks a file as a start would. Both work without a port and without an
+// upstream.
 
 package main
 
@@ -15,7 +15,7 @@ import (
 
 // configSchema prints what checks the file, for editors.
 func (p program) configSchema(args []string) int {
-	if _, code, ok := p.load(new(config.Loader), args); !ok {
+	if _, code, ok := p.loadConfig(new(config.Loader), args); !ok {
 		return code
 	}
 	if _, err := p.stdout.Write(settings.FileSections(new(config.Config), new(settings.File)).Schema()); err != nil {
@@ -27,35 +27,35 @@ func (p program) configSchema(args []string) int {
 // configCheck reads all that a start reads, the file first among it, and prints ok or
 // the faults.
 func (p program) configCheck(args []string) int {
-	f, code := p.checked("config check", args)
+	f, code := p.readChecked("config check", args)
 	if code == exitOK && f.Path != "" {
 		fmt.Fprintln(p.stdout, "ok")
 	}
 	return code
 }
 
-// checked reads all that a start reads and prints the faults. command is named in the message
-// where there is no file. args may begin with the file's name. Where help was asked for the
-// file has no path, and the code is exitOK.
+// readChecked reads all that a start reads, and prints the faults. The message about a missing file
+// names command. args may begin with the file's name. If args ask for help, the file has an empty
+// path, and the code is exitOK.
 //
-// Faults go to stdout, as they are what was asked for; warnings and misuse go to stderr.
-func (p program) checked(command string, args []string) (f settings.File, code int) {
+// Faults go to stdout, as they are the result; warnings and misuse go to stderr.
+func (p program) readChecked(command string, args []string) (f settings.File, code int) {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		if _, err := p.readFile(args[0]); err != nil { // a fault of the setting has no name of a file
+		if _, err := p.readFile(args[0]); err != nil { // a fault of the setting lacks the file's name
 			fmt.Fprintf(p.stdout, "%s: %s\n", args[0], config.Unreadable(err))
 			return f, exitUsage
 		}
 		args = append([]string{"--config"}, args...)
 	}
 	l := settings.LoaderWith(&f)
-	cfg, err := p.read(l, args)
-	p.warn(cfg)
+	cfg, err := p.readConfig(l, args)
+	p.printWarnings(cfg)
 	if faults, ok := errors.AsType[*config.Error](err); ok {
 		fmt.Fprintln(p.stdout, faults.Error())
 		return f, exitUsage
 	}
 	if err != nil {
-		p.help(p.stdout, l)
+		p.printHelp(p.stdout, l)
 		return settings.File{}, exitOK
 	}
 	if f.Path == "" {

@@ -1,5 +1,5 @@
-// This file is the command demo: what the gateway is for, in five tours that ask no model
-// that costs and change nothing of the person's own.
+// This file is the command demo: it shows the use of the gateway in five tours. They ask no paid
+// model, and change nothing of the person's own.
 
 package main
 
@@ -31,15 +31,15 @@ type tour struct {
 	run  func(d demo, ctx context.Context) int
 }
 
-// tours returns all of them, in the order in which one sees them.
-func tours() []tour {
+// listTours returns all tours, in their order.
+func listTours() []tour {
 	return []tour{
 		{
 			"tool", "an agent calls a tool",
 			"What the agent thinks, which tool it calls and what comes back is shown live, each as an event of the stream. The todo list is an MCP server inside the gateway.",
 			`sluice ask "Remind me to buy eggs tomorrow at 3pm"`,
 			func(d demo, ctx context.Context) int {
-				return d.ask(ctx, "Remind me to buy eggs tomorrow at 3pm")
+				return d.askGateway(ctx, "Remind me to buy eggs tomorrow at 3pm")
 			},
 		},
 		{
@@ -47,27 +47,27 @@ func tours() []tour {
 			"The request is for two of three agents. Both run at the same time, each with its own tools, and one answer comes of it.",
 			`sluice ask --config examples/home/sluice.yaml "Dim the kitchen lights to 30% and play some jazz"`,
 			func(d demo, ctx context.Context) int {
-				return d.ask(ctx, "--config", "examples/home/sluice.yaml", "Dim the kitchen lights to 30% and play some jazz")
+				return d.askGateway(ctx, "--config", "examples/home/sluice.yaml", "Dim the kitchen lights to 30% and play some jazz")
 			},
 		},
 		{
 			"workflow", "a workflow asks a person before it pays",
 			"The graph sorts the request, waits for a person, pays, and has the answer judged and refined. No money moves: the payment service is made up.",
 			`SLUICE_STORE=memory sluice workflow run --config examples/workflows/refund.yaml refund "I want a refund of 30 EUR"`,
-			demo.refund,
+			demo.runRefund,
 		},
 		{
 			"resume", "a gateway is killed in the middle of an answer",
 			"A gateway is killed (kill -9) as soon as its answer begins. Another one finds the turn in the store and goes on with it, on the same stream; the tool that was called is not called again.",
 			"sluice demo resume",
-			demo.resume,
+			demo.runResume,
 		},
 		{
 			"sms", "an answer is checked before it goes out as an SMS",
 			"The first draft has a number that no tool returned. It is held back, refined, checked again and only then worded for one segment of an SMS.",
 			`sluice ask --config examples/quality/sluice.yaml --channel sms --drafts "Guess my timesheet"`,
 			func(d demo, ctx context.Context) int {
-				return d.ask(ctx, "--config", "examples/quality/sluice.yaml", "--channel", "sms", "--drafts", "Guess my timesheet")
+				return d.askGateway(ctx, "--config", "examples/quality/sluice.yaml", "--channel", "sms", "--drafts", "Guess my timesheet")
 			},
 		},
 	}
@@ -79,12 +79,12 @@ type demo struct {
 	folder string
 }
 
-// demo walks through the tours, or through the one that is named. At a terminal it waits for
+// runDemo walks through the tours, or through the one that is named. At a terminal it waits for
 // the person between two of them. It ends with the exit code of the first that fails.
-func (p program) demo(ctx context.Context, args []string) int {
+func (p program) runDemo(ctx context.Context, args []string) int {
 	l := new(config.Loader)
 	l.MaxArgs = 1
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	all, ok := p.toursOf(strings.Join(l.Args(), ""))
@@ -93,13 +93,13 @@ func (p program) demo(ctx context.Context, args []string) int {
 	}
 	folder, err := os.MkdirTemp("", "sluice-demo-")
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	defer os.RemoveAll(folder)
-	d := demo{p.sealed(map[string]string{"SLUICE_TODO_DB": filepath.Join(folder, "todo.db")}), folder}
-	p.paragraph(p.stderr, "The offline model answers: a simulator, not Gemini. Nothing leaves this machine, and your todo list is not touched.", "")
+	d := demo{p.withSettings(map[string]string{"SLUICE_TODO_DB": filepath.Join(folder, "todo.db")}), folder}
+	p.printParagraph(p.stderr, "The offline model answers: a simulator, not Gemini. Nothing leaves this machine, and your todo list is not touched.", "")
 	for i, t := range all {
-		p.headline(t, i+1, len(all))
+		p.printHeadline(t, i+1, len(all))
 		if code := t.run(d, ctx); code != exitOK {
 			return code
 		}
@@ -110,10 +110,10 @@ func (p program) demo(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// toursOf returns the tours that a name stands for: all, if it is empty. false: there is no
-// such tour, and those that can be named were printed.
+// toursOf returns the tours of a name, or all tours for an empty name. For an unknown name it
+// prints the known ones and returns false.
 func (p program) toursOf(name string) ([]tour, bool) {
-	all := tours()
+	all := listTours()
 	if name == "" {
 		return all, true
 	}
@@ -128,16 +128,16 @@ func (p program) toursOf(name string) ([]tour, bool) {
 	return nil, false
 }
 
-// headline says what comes, and how to have it alone.
-func (p program) headline(t tour, n, of int) {
+// printHeadline announces a tour, and prints its command.
+func (p program) printHeadline(t tour, n, of int) {
 	style := terminal.StyleFor(p.stderr, p.lookup)
 	fmt.Fprintf(p.stderr, "\n%s%d/%d  %s: %s%s\n\n", style.Bold, n, of, t.name, t.short, style.Reset)
-	p.paragraph(p.stderr, t.about, "")
+	p.printParagraph(p.stderr, t.about, "")
 	fmt.Fprintf(p.stderr, "\n%s$ %s%s\n", style.Dim, t.line, style.Reset)
 }
 
-// goesOn waits for Enter. false: the person has seen enough. At the end of stdin nobody is there
-// to say so.
+// goesOn waits for Enter. It returns false if the person has seen enough. The end of stdin counts
+// as Enter.
 func (p program) goesOn(ctx context.Context) bool {
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
@@ -146,9 +146,9 @@ func (p program) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "q")
 }
 
-// sealed returns p with settings in place of those of the environment, and with the
-// configurations of examples where a file of that name is asked for.
-func (p program) sealed(settings map[string]string) program {
+// withSettings returns p with settings in place of those of the environment. It reads files below
+// examples/ from the program itself.
+func (p program) withSettings(settings map[string]string) program {
 	lookup, readFile := p.lookup, p.readFile
 	p.environ = nil
 	p.lookup = func(name string) (string, bool) {
@@ -169,11 +169,11 @@ func (p program) sealed(settings map[string]string) program {
 	return p
 }
 
-// ask runs the command ask.
-func (d demo) ask(ctx context.Context, args ...string) int { return d.program.ask(ctx, args) }
+// askGateway runs the command ask.
+func (d demo) askGateway(ctx context.Context, args ...string) int { return d.program.runAsk(ctx, args) }
 
-// refund runs the workflow. Where nobody is there to answer, yes is said for the person.
-func (d demo) refund(ctx context.Context) int {
+// runRefund runs the workflow. Without a person at a terminal, it approves by itself.
+func (d demo) runRefund(ctx context.Context) int {
 	args := []string{"--config", "examples/workflows/refund.yaml", "refund", "I want a refund of 30 EUR"}
 	if !terminal.IsTerminal(d.stdin) {
 		args = append([]string{"--approve"}, args...)
@@ -181,17 +181,17 @@ func (d demo) refund(ctx context.Context) int {
 	return d.withStore().workflowRun(ctx, args)
 }
 
-// resume kills a gateway in the middle of its answer and starts another one at its address.
-func (d demo) resume(ctx context.Context) int {
+// runResume kills a gateway in the middle of its answer and starts another one at its address.
+func (d demo) runResume(ctx context.Context) int {
 	ctx, cancel := d.untilSignal(ctx)
 	defer cancel()
-	running, err := d.spawn(ctx, "127.0.0.1:0")
+	running, err := d.spawnGateway(ctx, "127.0.0.1:0")
 	if err != nil {
-		return d.refuse(err)
+		return d.refuseStart(err)
 	}
 	defer func() { running.kill() }()
 	killed := false
-	c := d.client("sluice ask", "http://"+running.addr, false, false)
+	c := d.newClient("sluice ask", "http://"+running.addr, false, false)
 	c.Seen = func(event string) {
 		if event != "response_delta" || killed {
 			return
@@ -199,7 +199,7 @@ func (d demo) resume(ctx context.Context) int {
 		killed = true
 		running.kill()
 		fmt.Fprintln(d.stderr, "\n-- the gateway was killed with -9; another one starts at its address --")
-		next, failed := d.spawn(ctx, running.addr)
+		next, failed := d.spawnGateway(ctx, running.addr)
 		if failed != nil {
 			err = failed
 			cancel() // nobody is there to go on with the turn
@@ -209,7 +209,7 @@ func (d demo) resume(ctx context.Context) int {
 	}
 	code := exitCodeOf(c.Turn(ctx, ask.Message{Text: "Remind me to water the plants on Friday at 9am"}))
 	if err != nil {
-		return d.refuse(err)
+		return d.refuseStart(err)
 	}
 	if code != exitOK {
 		return code
@@ -233,9 +233,9 @@ func (c child) kill() {
 // longestStart is how long a gateway of a tour may need until it listens.
 const longestStart = 30 * time.Second
 
-// spawn starts a gateway with a store in the folder of the demo, and returns when it listens.
+// spawnGateway starts a gateway with a store in the folder of the demo, and returns when it listens.
 // It dies with ctx.
-func (d demo) spawn(ctx context.Context, addr string) (child, error) {
+func (d demo) spawnGateway(ctx context.Context, addr string) (child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return child{}, err
@@ -264,8 +264,8 @@ func (d demo) spawn(ctx context.Context, addr string) (child, error) {
 	return child{}, err
 }
 
-// isSetting says whether a variable would change what a gateway does. Those of tests stay: they
-// make a test's binary be the program.
+// isSetting reports whether a variable would change the behaviour of a gateway. Variables of tests
+// are not settings here: they make a test's binary be the program.
 func isSetting(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	for _, prefix := range []string{"SLUICE_", "GEMINI_", "GOOGLE_", "MCP_", "OTEL_"} {

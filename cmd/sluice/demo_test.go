@@ -61,7 +61,7 @@ func TestDemoNamesItsTours(t *testing.T) {
 	if code != exitUsage || stdout != "" {
 		t.Errorf("exit code %d, stdout %q", code, stdout)
 	}
-	for _, tour := range tours() {
+	for _, tour := range listTours() {
 		if !strings.Contains(stderr, "  "+tour.name+" ") {
 			t.Errorf("%s is not named:\n%s", tour.name, stderr)
 		}

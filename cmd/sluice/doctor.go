@@ -1,6 +1,6 @@
-// This file is the command doctor: it words what package doctor found on the way to a
-// gateway, or (doctor_models.go) what the models of a file can do. The examination decides
-// nothing by these texts, and --json has the same findings.
+// This file is the command doctor: it words the findings of package doctor on the way to a gateway,
+// or (doctor_models.go) about the models of a file. The examination decides nothing by these texts,
+// and --json has the same findings.
 
 package main
 
@@ -20,23 +20,23 @@ import (
 	"sluice/internal/clients/terminal"
 )
 
-// doctor says what it found. Exit code 1 means that something must be mended.
-func (p program) doctor(ctx context.Context, args []string) int {
+// runDoctor prints its findings. Exit code 1 means that something must be mended.
+func (p program) runDoctor(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderOfClient(&file)
 	f := newDoctorFlags(l, &file)
-	all, code, ok := p.load(l, args)
+	all, code, ok := p.loadConfig(l, args)
 	if !ok {
 		return code
 	}
 	if *f.url == "" {
 		return p.examineModels(ctx, gatewayConfig(all, file), file.Path, *f.json)
 	}
-	cfg, err := f.config()
+	cfg, err := f.examination()
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
-	cfg.Header = credential(all, cfg.Header)
+	cfg.Header = withCredential(all, cfg.Header)
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
 	if !*f.json {
@@ -48,7 +48,7 @@ func (p program) doctor(ctx context.Context, args []string) int {
 		fmt.Fprintln(p.stderr, "sluice doctor: interrupted")
 		return exitFailed
 	}
-	conclude(p.stdout, report, *f.json)
+	printConclusion(p.stdout, report, *f.json)
 	if !report.Healthy {
 		return exitFailed
 	}
@@ -76,14 +76,14 @@ func newDoctorFlags(l *config.Loader, file *settings.File) doctorFlags {
 		timeout: l.Duration("timeout", 15*time.Second, "how long a step may take, beyond the time that it must take"),
 		json:    l.Bool("json", "print one JSON object at the end"),
 	}
-	l.Check = f.check
+	l.Check = f.checkFlags
 	return f
 }
 
-// check reports what flags have wrong together, which none of them can know.
+// checkFlags reports the faults of flags together: a single flag cannot know them.
 //
 // It runs after all flags were read and reports every fault, not the first alone.
-func (f doctorFlags) check(fault func(name, message string)) {
+func (f doctorFlags) checkFlags(fault func(name, message string)) {
 	if *f.url == "" && f.file.Path == "" {
 		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com; or --config, to ask the models of that file")
 	}
@@ -95,9 +95,9 @@ func (f doctorFlags) check(fault func(name, message string)) {
 	}
 }
 
-// config returns the examination that the flags describe. They have been
+// examination returns the examination that the flags describe. They have been
 // checked.
-func (f doctorFlags) config() (doctor.Config, error) {
+func (f doctorFlags) examination() (doctor.Config, error) {
 	base, err := url.Parse(*f.url)
 	if err != nil {
 		return doctor.Config{}, err
@@ -107,7 +107,7 @@ func (f doctorFlags) config() (doctor.Config, error) {
 
 // showFinding shows a finding to a person.
 //
-// What was seen comes from outside and is made harmless for a terminal; the other texts are
+// The observations come from outside and are made harmless for a terminal; the other texts are
 // ours.
 func showFinding(w io.Writer, f doctor.Finding, s terminal.Style) {
 	check, seen := terminal.Printable(f.Check), terminal.Printable(f.Seen)
@@ -121,12 +121,12 @@ func showFinding(w io.Writer, f doctor.Finding, s terminal.Style) {
 	}
 }
 
-// conclude writes the report's end.
+// printConclusion writes the report's end.
 //
 // Texts from outside are made printable in the JSON too, as it often ends up on a terminal.
-func conclude(w io.Writer, report doctor.Report, asJSON bool) {
+func printConclusion(w io.Writer, report doctor.Report, asJSON bool) {
 	if !asJSON {
-		fmt.Fprintf(w, "\n%s\n", summary(report.Findings))
+		fmt.Fprintf(w, "\n%s\n", summaryLine(report.Findings))
 		return
 	}
 	for i, f := range report.Findings {
@@ -137,8 +137,8 @@ func conclude(w io.Writer, report doctor.Report, asJSON bool) {
 	}
 }
 
-// summary is the last line of a report.
-func summary(findings []doctor.Finding) string {
+// summaryLine is the last line of a report.
+func summaryLine(findings []doctor.Finding) string {
 	problems := 0
 	for _, f := range findings {
 		if f.Verdict == doctor.Problem {

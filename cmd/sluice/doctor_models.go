@@ -1,6 +1,6 @@
-// This file turns what gateway.ExamineModels tried into findings: a word, a tool call, a
-// structured answer, and what the model does not take. Each trial costs a request with a
-// few tokens at the model's provider.
+// This file turns the trials of operate.ExamineModels into findings: a word, a tool call, a
+// structured answer, and members that the model refuses. Each trial costs a request with a few
+// tokens at the model's provider.
 
 package main
 
@@ -19,14 +19,14 @@ import (
 	"sluice/internal/clients/terminal"
 )
 
-// modelsReport is what the examination of a file's models has found.
+// modelsReport is the result of the examination of a file's models.
 type modelsReport struct {
 	Config   string           `json:"config"`
 	Healthy  bool             `json:"healthy"` // nothing must be mended
 	Findings []doctor.Finding `json:"findings"`
 }
 
-// examineModels asks each model of the file and says what it can do. Exit code 1 means that
+// examineModels asks each model of the file and prints its abilities. Exit code 1 means that
 // something must be mended.
 func (p program) examineModels(ctx context.Context, cfg settings.Config, path string, asJSON bool) int {
 	ctx, cancel := p.untilSignal(ctx)
@@ -44,13 +44,13 @@ func (p program) examineModels(ctx context.Context, cfg settings.Config, path st
 				showFinding(p.stdout, f, terminal.StyleFor(p.stdout, p.lookup))
 			}
 		}
-	}, p.logger(cfg))
+	}, p.newLogger(cfg))
 	if ctx.Err() != nil {
 		fmt.Fprintln(p.stderr, "sluice doctor: interrupted")
 		return exitFailed
 	}
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	p.concludeModels(report, asJSON)
 	if !report.Healthy {
@@ -62,7 +62,7 @@ func (p program) examineModels(ctx context.Context, cfg settings.Config, path st
 // concludeModels prints the summary, or all of it as JSON.
 func (p program) concludeModels(report modelsReport, asJSON bool) {
 	if !asJSON {
-		fmt.Fprintf(p.stdout, "\n%s\n", summary(report.Findings))
+		fmt.Fprintf(p.stdout, "\n%s\n", summaryLine(report.Findings))
 		return
 	}
 	if text, err := json.Marshal(report); err == nil { // plain texts: it cannot fail
@@ -70,10 +70,10 @@ func (p program) concludeModels(report modelsReport, asJSON bool) {
 	}
 }
 
-// findingsOf puts what a model did into words, a finding for each thing.
+// findingsOf words the examination of a model, a finding for each trial.
 //
-// A model that gives no word is not judged further: the other trials would fail for the
-// same reason.
+// A model that does not give a word is not judged further: the other trials would fail for the same
+// reason.
 func findingsOf(e operate.Examined) []doctor.Finding {
 	key := e.Key
 	if key == "" {
@@ -97,7 +97,7 @@ func findingsOf(e operate.Examined) []doctor.Finding {
 	return append(list, call, object, knownOf(key, e))
 }
 
-// knownOf says what was learned, and what cannot be.
+// knownOf words the learned properties of a model, and its window if that is known.
 //
 // A window that nobody knows is worth a note, because a conversation that is too long then
 // fails at the provider.
@@ -116,7 +116,7 @@ func knownOf(key string, e operate.Examined) doctor.Finding {
 	return f
 }
 
-// trialOf is the finding of a trial. what is a noun.
+// trialOf returns the finding of a trial. The parameter what names its object, such as a tool call.
 func trialOf(key, what string, t operate.Trial) doctor.Finding {
 	elapsed := t.Elapsed.Round(time.Millisecond)
 	if t.Err == nil {
@@ -124,15 +124,15 @@ func trialOf(key, what string, t operate.Trial) doctor.Finding {
 			Seen: fmt.Sprintf("%s in %v, %d tokens in, %d out, %d thinking", what, elapsed, t.Usage.InputTokens, t.Usage.OutputTokens, t.Usage.ThinkingTokens)}
 	}
 	f := doctor.Finding{Check: key, Verdict: doctor.Problem, Seen: fmt.Sprintf("%s did not come: %v", what, t.Err)}
-	f.Means, f.Change = meaning(t.Class())
+	f.Means, f.Change = meaningOf(t.Class())
 	return f
 }
 
-// meaning says what a class of failures means, and what may mend it.
+// meaningOf returns the meaning of a class of failures, and the remedies.
 //
-// The classes are those of Trial.Class. An unknown one has no words: the cause itself was
+// The classes are those of Trial.Class. An unknown one has empty texts: the cause itself was
 // reported before.
-func meaning(class string) (means string, change []string) {
+func meaningOf(class string) (means string, change []string) {
 	switch class {
 	case "misconfigured":
 		return "The provider does not know the key, the model's name or the address, or there is no money left.",

@@ -47,7 +47,7 @@ func (p program) evalRouter(ctx context.Context, args []string) int {
 		reports, asked = append(reports, report), flags
 	}
 	if err := p.writeReports(reports, asked.json); err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	if slices.ContainsFunc(reports, func(r operate.RouterReport) bool { return r.Accuracy < asked.least }) {
 		fmt.Fprintf(p.stderr, "sluice eval router: the accuracy is below %g\n", asked.least)
@@ -75,7 +75,7 @@ func (p program) evalOne(ctx context.Context, args []string) (report operate.Rou
 	runs := l.Int("runs", 1, 1, 100, "how often the whole set is asked")
 	least := l.Float("min-accuracy", 0, 1, "exit with code 1 below this share of right decisions")
 	raw := l.Bool("json", "print JSON")
-	cfg, code, ok := p.load(l, args)
+	cfg, code, ok := p.loadConfig(l, args)
 	if !ok {
 		return report, asked, code, false
 	}
@@ -86,7 +86,7 @@ func (p program) evalOne(ctx context.Context, args []string) (report operate.Rou
 		return report, asked, exitUsage, false
 	}
 	if report, err = operate.EvalRouter(ctx, gatewayConfig(cfg, file), cases, asked.runs); err != nil {
-		return report, asked, p.refuse(err), false
+		return report, asked, p.refuseStart(err), false
 	}
 	report.Config = file.Path
 	return report, asked, exitOK, true
@@ -127,8 +127,8 @@ func (p program) writeReports(reports []operate.RouterReport, asJSON bool) error
 	return err
 }
 
-// configFlags takes --config, which may be given again, out of args. Without it there is
-// one empty name: the variable decides.
+// configFlags takes each --config out of args. The flag may be given several times. Without it
+// there is one empty name: the variable decides.
 //
 // The loader takes one --config; that is why the flag is read here. It knows the forms
 // -config, --config and --config=FILE.
@@ -171,14 +171,14 @@ func showReports(out io.Writer, reports []operate.RouterReport) {
 		return terminal.Printable(r.Model)
 	})
 	row("cases, decisions", func(r *operate.RouterReport) string { return fmt.Sprintf("%d, %d", r.Cases, r.Decisions) })
-	row("accuracy", func(r *operate.RouterReport) string { return percent(r.Accuracy) })
-	row("accuracy of all agents", func(r *operate.RouterReport) string { return percent(r.Set) })
-	row("clarification, precision / recall", func(r *operate.RouterReport) string { return both(r.Clarify) })
-	row("fallback, precision / recall", func(r *operate.RouterReport) string { return both(r.Fallback) })
+	row("accuracy", func(r *operate.RouterReport) string { return formatPercent(r.Accuracy) })
+	row("accuracy of all agents", func(r *operate.RouterReport) string { return formatPercent(r.Set) })
+	row("clarification, precision / recall", func(r *operate.RouterReport) string { return formatPrecision(r.Clarify) })
+	row("fallback, precision / recall", func(r *operate.RouterReport) string { return formatPrecision(r.Fallback) })
 	for i, k := range reports[0].Kinds {
 		row("  "+terminal.Printable(k.Kind), func(r *operate.RouterReport) string {
 			if i < len(r.Kinds) {
-				return fmt.Sprintf("%s of %d", percent(r.Kinds[i].Accuracy), r.Kinds[i].Cases)
+				return fmt.Sprintf("%s of %d", formatPercent(r.Kinds[i].Accuracy), r.Kinds[i].Cases)
 			}
 			return "-"
 		})
@@ -187,14 +187,14 @@ func showReports(out io.Writer, reports []operate.RouterReport) {
 		row("confidence "+name, func(r *operate.RouterReport) string {
 			for _, b := range r.Calibration {
 				if b.Confidence == name {
-					return fmt.Sprintf("%d, sure %s, right %s", b.Decisions, percent(b.Mean), percent(b.Accuracy))
+					return fmt.Sprintf("%d, sure %s, right %s", b.Decisions, formatPercent(b.Mean), formatPercent(b.Accuracy))
 				}
 			}
 			return "-"
 		})
 	}
-	row("calibration error", func(r *operate.RouterReport) string { return percent(r.Error) })
-	row("answers not readable", func(r *operate.RouterReport) string { return percent(r.Malformed) })
+	row("calibration error", func(r *operate.RouterReport) string { return formatPercent(r.Error) })
+	row("answers not readable", func(r *operate.RouterReport) string { return formatPercent(r.Malformed) })
 	row("decisions failed", func(r *operate.RouterReport) string { return fmt.Sprint(r.Failed) })
 	row("time, p50 / p95", func(r *operate.RouterReport) string { return terminal.Millis(r.P50) + " / " + terminal.Millis(r.P95) })
 	row("tokens in / out", func(r *operate.RouterReport) string { return fmt.Sprintf("%.0f / %.0f", r.Input, r.Output) })
@@ -210,15 +210,16 @@ func showWrong(out io.Writer, reports []operate.RouterReport) {
 	}
 }
 
-// percent shows a share; a negative one could not be computed, because there
-// was nothing to divide by.
-func percent(share float64) string {
+// formatPercent shows a share; a negative one stands for a share that could not be computed.
+func formatPercent(share float64) string {
 	if share < 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// both shows how many of the chosen were right, and how many of the right ones
+// formatPrecision shows how many of the chosen were right, and how many of the right ones
 // were chosen.
-func both(p operate.Precision) string { return percent(p.Precision) + " / " + percent(p.Recall) }
+func formatPrecision(p operate.Precision) string {
+	return formatPercent(p.Precision) + " / " + formatPercent(p.Recall)
+}

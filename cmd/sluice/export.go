@@ -1,6 +1,6 @@
-// This file is the command export: what the store has of one task becomes a folder of
-// files. It reads the store directly, so that it works without a gateway that runs; a store
-// in memory has nothing to export.
+// This file is the command export: it writes the records of one task as a folder of files. It reads
+// the store directly, so that it works without a running gateway. A store in memory cannot be
+// exported.
 
 package main
 
@@ -16,13 +16,13 @@ import (
 	"sluice/internal/base/config"
 )
 
-// export writes a task and what belongs to it as files.
-func (p program) export(ctx context.Context, args []string) int {
+// runExport writes a task and its records as files.
+func (p program) runExport(ctx context.Context, args []string) int {
 	var f settings.File
 	l := settings.LoaderWith(&f)
 	l.MaxArgs = 1
 	out := l.String("out", ".", "the folder; default: the current one")
-	cfg, code, ok := p.load(l, leading(args))
+	cfg, code, ok := p.loadConfig(l, flagsFirst(args))
 	if !ok {
 		return code
 	}
@@ -34,10 +34,10 @@ func (p program) export(ctx context.Context, args []string) int {
 	defer cancel()
 	err := operate.Export(ctx, gatewayConfig(cfg, f), l.Args()[0], *out)
 	if errors.Is(err, operate.ErrNoExport) {
-		return p.refuse(&config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: err.Error()}}})
+		return p.refuseStart(&config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: err.Error()}}})
 	}
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	fmt.Fprintln(p.stdout, filepath.Join(*out, "tasks", l.Args()[0]))
 	return exitOK

@@ -1,6 +1,5 @@
-// This file is the command format: package channel at the command line, without a gateway.
-// The bytes that a service would be sent go to stdout; what they cost goes to stderr, so
-// that a pipe gets the text alone.
+// This file is the command format: package channel at the command line, without a gateway. The
+// bytes for a service go to stdout and their cost to stderr, so that a pipe gets the text alone.
 
 package main
 
@@ -20,10 +19,10 @@ import (
 	guide "sluice/internal/quality/style"
 )
 
-// format words a text, out of a file or of stdin, for a channel, and prints it: its parts,
+// runFormat words a text, out of a file or of stdin, for a channel, and prints it: its parts,
 // the card, or the message of the e-mail; with --json the whole answer of
 // POST /channels/{channel}/format.
-func (p program) format(ctx context.Context, args []string) int {
+func (p program) runFormat(ctx context.Context, args []string) int {
 	var f settings.File
 	l := settings.LoaderWith(&f)
 	name := l.String("channel", channel.Plain, "sms, whatsapp, teams, email, plain, web, or a channel of the configuration file")
@@ -35,7 +34,7 @@ func (p program) format(ctx context.Context, args []string) int {
 	if n := len(args) - 1; n >= 0 && (args[n] == "-" || !strings.HasPrefix(args[n], "-")) && (n == 0 || !isValueFlag(args[n-1])) {
 		file, args = args[n], args[:n]
 	}
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	specs := channel.ByName(f.Forms())
@@ -69,10 +68,10 @@ func (p program) format(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// isValueFlag says whether what follows a flag is its value.
+// isValueFlag reports whether the argument behind a flag is its value.
 //
-// It is needed to distinguish the file from a flag's value at the end of the arguments; json is
-// the only flag of the command that has none.
+// It distinguishes the file from a flag's value at the end of the arguments; json is the only flag
+// of the command without a value.
 func isValueFlag(flag string) bool {
 	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"
 }
@@ -80,8 +79,8 @@ func isValueFlag(flag string) bool {
 // maxText is how long a text on standard input may be, in bytes.
 const maxText = 1 << 20
 
-// textOf reads the text from a file or, for none or "-", from standard input. What is longer
-// than maxText there is refused: to word only the begin of it would lose the rest.
+// textOf reads the text from a file or, for none or "-", from standard input. A text beyond maxText
+// there is refused: to word only its begin would lose the rest.
 func (p program) textOf(file string) (string, error) {
 	if file != "" && file != "-" {
 		b, err := p.readFile(file)
@@ -94,8 +93,8 @@ func (p program) textOf(file string) (string, error) {
 	return string(b), err
 }
 
-// printFormatted prints what a channel would send: JSON, a whole mail as MIME,
-// or the parts one after the other. at is the mail's date.
+// printFormatted prints the output for a channel: JSON, a whole mail as MIME, or the parts one
+// after the other. at is the mail's date.
 //
 // Parts are separated by an empty line. An e-mail is printed as its message, with CR LF.
 func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) error {

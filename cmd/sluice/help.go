@@ -1,6 +1,5 @@
-// This file prints what people ask for before they run something: the commands, one command
-// with its flags and examples, the variables, the exit codes. Lines fit the terminal, or 80
-// columns where there is none.
+// This file prints the help: the commands, one command with its flags and examples, the variables,
+// the exit codes. Lines fit the terminal, or 80 columns without one.
 
 package main
 
@@ -25,20 +24,20 @@ const exitCodes = `EXIT CODES
   4  the turn was a success, and its answer did not pass its checks
 `
 
-// help prints the page of the command that l belongs to.
-func (p program) help(w io.Writer, l *config.Loader) {
+// printHelp prints the page of the command that l belongs to.
+func (p program) printHelp(w io.Writer, l *config.Loader) {
 	if p.inspect != nil {
 		p.inspect(l)
 		return
 	}
 	if p.command.name == "" {
-		p.overview(w)
+		p.printOverview(w)
 		return
 	}
-	width := p.columns(w)
+	width := p.columnsOf(w)
 	own, shared := l.FlagNames()
-	p.paragraph(w, strings.ToUpper(p.command.short[:1])+p.command.short[1:]+".", "")
-	fmt.Fprintf(w, "\nUSAGE\n  %s\n", p.command.usage(len(own)+len(shared) > 0))
+	p.printParagraph(w, strings.ToUpper(p.command.short[:1])+p.command.short[1:]+".", "")
+	fmt.Fprintf(w, "\nUSAGE\n  %s\n", p.command.usageLine(len(own)+len(shared) > 0))
 	if len(own) > 0 {
 		fmt.Fprintln(w, "\nFLAGS")
 		l.Flags(w, width)
@@ -49,12 +48,12 @@ func (p program) help(w io.Writer, l *config.Loader) {
 	}
 	if len(shared) > 0 {
 		fmt.Fprintln(w)
-		p.paragraph(w, "The settings of the gateway are flags of this command too: sluice help variables.", "")
+		p.printParagraph(w, "The settings of the gateway are flags of this command too: sluice help variables.", "")
 	}
 }
 
-// usage is the line that shows how a command is written.
-func (c command) usage(flags bool) string {
+// usageLine is the line that shows how a command is written.
+func (c command) usageLine(flags bool) string {
 	line := strings.TrimSpace("sluice " + c.name)
 	if flags {
 		line += " [flags]"
@@ -62,11 +61,11 @@ func (c command) usage(flags bool) string {
 	return strings.TrimSpace(line + " " + c.args)
 }
 
-// overview prints all commands.
-func (p program) overview(w io.Writer) {
-	p.paragraph(w, about, "")
+// printOverview prints all commands.
+func (p program) printOverview(w io.Writer) {
+	p.printParagraph(w, about, "")
 	fmt.Fprint(w, "\nUSAGE\n  sluice [flags]            start the gateway\n  sluice COMMAND [flags]\n\nCOMMANDS\n")
-	p.list(w, commands()[1:])
+	p.printCommands(w, commands()[1:])
 	fmt.Fprint(w, `
 MORE
   sluice help COMMAND       its flags, and examples; COMMAND --help is the same
@@ -83,20 +82,20 @@ EXAMPLES
 func (p program) groupHelp(w io.Writer, members []command) {
 	fmt.Fprintln(w, "USAGE")
 	for _, c := range members {
-		fmt.Fprintf(w, "  %s\n", c.usage(true))
+		fmt.Fprintf(w, "  %s\n", c.usageLine(true))
 	}
 	fmt.Fprintln(w, "\nCOMMANDS")
-	p.list(w, members)
+	p.printCommands(w, members)
 	fmt.Fprintf(w, "\nEXAMPLES\n")
 	for _, c := range members {
 		fmt.Fprintf(w, "  %s\n", c.examples[0])
 	}
 }
 
-// list prints a line, or as many as it needs, for each command.
-func (p program) list(w io.Writer, among []command) {
+// printCommands prints a line, or as many as it needs, for each command.
+func (p program) printCommands(w io.Writer, among []command) {
 	const column = 18
-	width := p.columns(w)
+	width := p.columnsOf(w)
 	for _, c := range among {
 		head := c.name
 		for _, line := range config.Wrap(c.short, width-column-2) {
@@ -106,25 +105,25 @@ func (p program) list(w io.Writer, among []command) {
 	}
 }
 
-// paragraph prints a text in lines that fit.
-func (p program) paragraph(w io.Writer, text, indent string) {
-	for _, line := range config.Wrap(text, p.columns(w)-len(indent)) {
+// printParagraph prints a text in lines that fit.
+func (p program) printParagraph(w io.Writer, text, indent string) {
+	for _, line := range config.Wrap(text, p.columnsOf(w)-len(indent)) {
 		fmt.Fprintln(w, indent+line)
 	}
 }
 
-// columns is how wide what is printed to w may be.
-func (p program) columns(w io.Writer) int { return terminal.Columns(w, 80) }
+// columnsOf returns the width of lines for w.
+func (p program) columnsOf(w io.Writer) int { return terminal.Columns(w, 80) }
 
-// explain is the command help.
-func (p program) explain(ctx context.Context, args []string) int {
+// runHelp is the command help.
+func (p program) runHelp(ctx context.Context, args []string) int {
 	switch name := strings.Join(args, " "); name {
 	case "", "-h", "--help":
-		p.overview(p.stdout)
+		p.printOverview(p.stdout)
 	case "variables":
-		p.paragraph(p.stdout, "Each variable is a flag too, which wins over it; secrets have no flag, as others on the machine see a command line.", "")
+		p.printParagraph(p.stdout, "Each variable is a flag too, which wins over it; secrets have no flag, as others on the machine see a command line.", "")
 		fmt.Fprintln(p.stdout)
-		settings.Loader().Variables(p.stdout, p.columns(p.stdout))
+		settings.Loader().Variables(p.stdout, p.columnsOf(p.stdout))
 	case "exit-codes":
 		fmt.Fprint(p.stdout, exitCodes)
 	default:

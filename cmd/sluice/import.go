@@ -15,7 +15,7 @@ import (
 func (p program) importFolder(args []string) int {
 	l := new(config.Loader)
 	l.MaxArgs = 1
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	if len(l.Args()) == 0 {
@@ -24,7 +24,7 @@ func (p program) importFolder(args []string) int {
 	}
 	made, err := operate.Import(l.Args()[0], p.withStore().loadFile)
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	for _, w := range made.Warnings {
 		fmt.Fprintln(p.stderr, "warning:", w)
@@ -45,6 +45,6 @@ func (p program) loadFile(path string) (settings.Config, error) {
 		return lookup(name)
 	}
 	var f settings.File
-	cfg, err := p.read(settings.LoaderWith(&f), nil)
+	cfg, err := p.readConfig(settings.LoaderWith(&f), nil)
 	return gatewayConfig(cfg, f), err
 }

@@ -54,7 +54,7 @@ func (p program) keysAdd(args []string) int {
 	note := l.String("note", "", "what the key is for")
 	onlyPrint := l.Bool("print", "change no file: print the entry on stdout, and the key on stderr")
 	file := p.newKeyFile(l, onlyPrint)
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	given := keys.Entry{User: *user, Tenant: *tenant, Limits: *limits, Note: *note}
@@ -67,7 +67,7 @@ func (p program) keysAdd(args []string) int {
 	if *onlyPrint {
 		e, key, err := keys.New(given)
 		if err != nil {
-			return p.refuse(asFlags(err))
+			return p.refuseStart(asFlags(err))
 		}
 		fmt.Fprint(p.stdout, e.Line())
 		fmt.Fprintln(p.stderr, key)
@@ -80,14 +80,14 @@ func (p program) keysAdd(args []string) int {
 // showKey prints a key that was made, once and for all.
 func (p program) showKey(e keys.Entry, key string, err error) int {
 	if err != nil {
-		return p.refuse(asFlags(err))
+		return p.refuseStart(asFlags(err))
 	}
 	fmt.Fprintln(p.stdout, key)
 	fmt.Fprintf(p.stderr, "This is the key with the id %s, for %s. It is not shown again: the file has its hash alone.\n", e.ID, terminal.Printable(e.User))
 	return exitOK
 }
 
-// asFlags returns an error in which the fields of an entry are the flags that they come from.
+// asFlags returns an error that names the flags in place of an entry's fields.
 func asFlags(err error) error {
 	faults, ok := errors.AsType[*config.Error](err)
 	if !ok {
@@ -107,12 +107,12 @@ func asFlags(err error) error {
 func (p program) keysList(args []string) int {
 	l := new(config.Loader)
 	file := p.newKeyFile(l, nil)
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	entries, err := keys.List(file.path())
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprint(w, "ID\tSTATE\tUSER\tTENANT\tSCOPES\tLIMITS\tCREATED\tEXPIRES\tNOTE\n")
@@ -122,7 +122,7 @@ func (p program) keysList(args []string) int {
 			scopes = strings.Join(e.Scopes, ",")
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, stateOf(e), terminal.Printable(e.User), orDash(e.Tenant), orDash(scopes), orDash(e.Limits),
-			day(e.Created), day(e.Expires), orDash(terminal.Printable(e.Note)))
+			formatDay(e.Created), formatDay(e.Expires), orDash(terminal.Printable(e.Note)))
 	}
 	w.Flush()
 	return exitOK
@@ -139,7 +139,7 @@ func stateOf(e keys.Entry) string {
 	return "good"
 }
 
-func day(m keys.Moment) string {
+func formatDay(m keys.Moment) string {
 	if m.IsZero() {
 		return "-"
 	}
@@ -158,7 +158,7 @@ func (p program) keysRevoke(args []string) int {
 	l := new(config.Loader)
 	l.MaxArgs = 1
 	file := p.newKeyFile(l, nil)
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	if len(l.Args()) == 0 {
@@ -167,19 +167,19 @@ func (p program) keysRevoke(args []string) int {
 	}
 	e, err := keys.Revoke(file.path(), l.Args()[0])
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	fmt.Fprintf(p.stdout, "%s of %s is revoked\n", e.ID, terminal.Printable(e.User))
 	return exitOK
 }
 
-// keysRotate makes a key in place of another one, which goes on to count for a while.
+// keysRotate makes a key in place of another one. The other key still counts for a while.
 func (p program) keysRotate(args []string) int {
 	l := new(config.Loader)
 	l.MaxArgs = 1
 	grace := l.Duration("grace", 24*time.Hour, "how long the key before it goes on to count; 0: not at all")
 	file := p.newKeyFile(l, nil)
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	if len(l.Args()) == 0 {

@@ -20,15 +20,15 @@ import (
 	"sluice/internal/clients/terminal"
 )
 
-// loadtest makes load on a gateway and audits every stream. Exit code 0 only when
+// runLoadtest makes load on a gateway and audits every stream. Exit code 0 only when
 // every turn ended as it was asked to.
-func (p program) loadtest(ctx context.Context, args []string) int {
+func (p program) runLoadtest(ctx context.Context, args []string) int {
 	f := newLoadFlags(p.readFile)
-	cfg, code, ok := p.load(f.loader, args)
+	cfg, code, ok := p.loadConfig(f.loader, args)
 	if !ok {
 		return code
 	}
-	f.cfg.Header = credential(cfg, f.cfg.Header)
+	f.cfg.Header = withCredential(cfg, f.cfg.Header)
 	save, err := p.reportTo(*f.json)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice loadtest: --json: %v\n", err)
@@ -70,17 +70,17 @@ func (p program) runLoad(ctx context.Context, cfg loadtest.Config) (loadtest.Rep
 		}
 	})
 	cfg.Stop = stop
-	cfg.Progress, cfg.ProgressEvery = p.progress()
+	cfg.Progress, cfg.ProgressEvery = p.showProgress()
 	return loadtest.Run(ctx, cfg)
 }
 
 const eraseLine = "\r\x1b[K"
 
-// progress shows how the run goes: on one line that changes if stderr is a
+// showProgress shows how the run goes: on one line that changes if stderr is a
 // terminal.
 //
 // A file or a pipe gets a line every ten seconds in place of one that changes.
-func (p program) progress() (show func(loadtest.Progress), every time.Duration) {
+func (p program) showProgress() (show func(loadtest.Progress), every time.Duration) {
 	begin, end, every := "", "\n", 10*time.Second
 	if terminal.IsTerminal(p.stderr) {
 		begin, end, every = eraseLine, "", time.Second
@@ -99,7 +99,7 @@ func (p program) progress() (show func(loadtest.Progress), every time.Duration) 
 // lost to a name that cannot be written. The text goes to stdout, or to stderr if the JSON
 // takes that.
 //
-// save is called once. Nothing is written to the file if it is not.
+// save is called once. Without a call nothing is written to the file.
 func (p program) reportTo(path string) (save func(*loadtest.Report) error, err error) {
 	text := func(w io.Writer, r *loadtest.Report) error {
 		if terminal.IsTerminal(p.stderr) {

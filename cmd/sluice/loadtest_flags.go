@@ -32,11 +32,11 @@ type loadFlags struct {
 	duration, warmup, timeout        *time.Duration
 }
 
-// manyStreams bounds what can be asked for: streams at once, and turns in a second.
+// manyStreams bounds the flags for streams at once and for turns in a second.
 const manyStreams = 1_000_000
 
-// newLoadFlags registers the command's flags. Which of them exclude each other
-// is checked when all were read.
+// newLoadFlags registers the command's flags. checkFlags finds flags that exclude each other, after
+// all were read.
 func newLoadFlags(readFile func(string) ([]byte, error)) *loadFlags {
 	l := settings.LoaderOfClient(new(settings.File))
 	f := &loadFlags{loader: l, readFile: readFile}
@@ -56,12 +56,12 @@ func newLoadFlags(readFile func(string) ([]byte, error)) *loadFlags {
 	f.cut = l.Float("cut", 0, 1, "share of streams, 0 to 1, that are left after their first text")
 	f.json = l.String("json", "", "write the report as JSON into this file; - is stdout")
 	f.pid = l.Int("pid", 0, 1, math.MaxInt32, "the gateway's process on this machine, to measure its CPU time and memory")
-	l.Check = f.check
+	l.Check = f.checkFlags
 	return f
 }
 
-// check turns the flags into a Config and lists what they have wrong together.
-func (f *loadFlags) check(fault func(name, message string)) {
+// checkFlags turns the flags into a Config, and lists the faults of their combination.
+func (f *loadFlags) checkFlags(fault func(name, message string)) {
 	if *f.url == "" {
 		fault("--url", "is required: the gateway's base URL, such as http://127.0.0.1:8080")
 	}
@@ -70,7 +70,7 @@ func (f *loadFlags) check(fault func(name, message string)) {
 		Clients: *f.clients, Rate: *f.rate, MaxInFlight: *f.maxInFlight,
 		Turns: *f.turns, Duration: *f.duration, Warmup: *f.warmup, Timeout: *f.timeout,
 		Cut: *f.cut, PID: *f.pid,
-		Inputs: f.texts(fault),
+		Inputs: f.turnTexts(fault),
 	}
 	f.checkLoop(fault)
 	if f.cfg.Turns == 0 && f.cfg.Duration == 0 {
@@ -90,8 +90,8 @@ func (f *loadFlags) checkLoop(fault func(name, message string)) {
 	}
 }
 
-// lines returns the lines of a file that are not blank.
-func (f *loadFlags) lines(name string) (list []string, err error) {
+// readLines returns the lines of a file that are not blank.
+func (f *loadFlags) readLines(name string) (list []string, err error) {
 	content, err := f.readFile(name)
 	for line := range strings.Lines(string(content)) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -101,11 +101,11 @@ func (f *loadFlags) lines(name string) (list []string, err error) {
 	return list, err
 }
 
-// texts returns what the turns say.
-func (f *loadFlags) texts(fault func(name, message string)) (list []string) {
+// turnTexts returns the texts of the turns.
+func (f *loadFlags) turnTexts(fault func(name, message string)) (list []string) {
 	list = *f.input
 	if *f.inputs != "" {
-		lines, err := f.lines(*f.inputs)
+		lines, err := f.readLines(*f.inputs)
 		switch {
 		case err != nil:
 			fault("--inputs", "the file cannot be read")

@@ -1,11 +1,9 @@
-// Command sluice is a stateless Server-Sent Events gateway: a chat turn goes in,
-// what a Gemini agent thinks, which tools it calls and what it answers comes out
-// as a live event stream.
+// Command sluice is a stateless Server-Sent Events gateway: a chat turn goes in, and an agent's
+// thoughts, tool calls and answer come out as a live event stream.
 //
-// Everything that a command touches of its process is in one value (program):
-// streams, environment, files and signals. run takes it and returns the exit
-// code, so that tests start the whole program in their own process. Nothing
-// else is in this package but commands and what they print.
+// Everything that a command touches of its process is in one value (program): streams, environment,
+// files and signals. run takes it and returns the exit code, so that tests start the whole program
+// in their own process. This package has only commands and their output.
 package main
 
 import (
@@ -24,7 +22,7 @@ var version = "0.1.0"
 // Exit codes.
 const (
 	exitOK     = 0
-	exitFailed = 1 // could not start, was forced to stop, or the turn was no success
+	exitFailed = 1 // could not start, was forced to stop, or the turn failed
 	exitUsage  = 2 // bad flags or configuration; nothing was started
 	exitAsked  = 3 // a person is asked, and none is there
 	// exitUnchecked: the turn was a success, and its answer did not pass its checks.
@@ -44,18 +42,18 @@ func main() {
 		environ:  os.Environ,
 		readFile: config.ReadFile,
 		signals:  signals,
-		hangups:  hangups,
+		hangups:  notifyHangups,
 	}))
 }
 
-// hangups takes SIGHUP over, which ends the process otherwise.
-func hangups() (<-chan os.Signal, func()) {
+// notifyHangups takes SIGHUP over, which ends the process otherwise.
+func notifyHangups() (<-chan os.Signal, func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
 	return signals, func() { signal.Stop(signals) }
 }
 
-// program is what a command needs of the process, so that a test can run one whole.
+// program is the part of the process that a command uses, so that a test can run a whole command.
 //
 // A test gives it buffers and channels of its own; nothing else of the process is used, but
 // for the files that a configuration names.
@@ -67,8 +65,8 @@ type program struct {
 	environ  func() []string
 	readFile func(string) ([]byte, error)
 	signals  <-chan os.Signal
-	// hangups returns what comes when the configuration is to be read again, until
-	// release is called; nil: nothing ever does.
+	// hangups returns a channel of requests to read the configuration again, until release is
+	// called; nil turns that off.
 	hangups func() (signals <-chan os.Signal, release func())
 
 	// command is the one that runs.

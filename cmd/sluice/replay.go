@@ -1,6 +1,6 @@
-// This file is the command replay: it plays a recording as its client got it, or runs the
-// recorded turn again, with the recorded answers in place of models and tools, and reports the
-// first event that differs. Nothing outside of the process is asked in either case.
+// This file is the command replay: it plays a recording as its client got it, or runs the recorded
+// turn again, with the recorded answers in place of models and tools, and reports the first event
+// that differs. In both cases it asks nothing outside of the process.
 
 package main
 
@@ -23,21 +23,21 @@ import (
 	"sluice/internal/state/task/recording"
 )
 
-// replay prints what the client of a recorded turn got, or runs the turn again with what was
-// recorded of its upstreams, and compares.
+// runReplay prints the stream of a recorded turn, or runs the turn again with the recorded answers
+// of its upstreams, and compares.
 //
 // speed is a factor; 0 leaves out all waits.
-func (p program) replay(ctx context.Context, args []string) int {
+func (p program) runReplay(ctx context.Context, args []string) int {
 	var f settings.File
 	l := settings.LoaderWith(&f)
 	l.MaxArgs = 1
 	rerun := l.Bool("rerun", "run the turn again with the recorded answers of models and tools, and compare")
 	pace := l.String("speed", "0", "1 for the pace of the recording, 10 for ten times that; 0: at once")
-	if !slices.ContainsFunc(args, asksForRerun) { // what is played needs no configuration
+	if !slices.ContainsFunc(args, asksForRerun) { // playing works without a configuration
 		p.lookup = func(string) (string, bool) { return "", false }
 		p.readFile = func(string) ([]byte, error) { return []byte("{}"), nil }
 	}
-	cfg, code, ok := p.load(l, leading(args))
+	cfg, code, ok := p.loadConfig(l, flagsFirst(args))
 	if !ok {
 		return code
 	}
@@ -55,10 +55,10 @@ func (p program) replay(ctx context.Context, args []string) int {
 		return exitFailed
 	}
 	if *rerun {
-		return p.rerun(ctx, gatewayConfig(cfg, f), r, speed)
+		return p.rerunTurn(ctx, gatewayConfig(cfg, f), r, speed)
 	}
 	if err := r.Play(ctx, p.stdout, speed); err != nil && ctx.Err() == nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	return exitOK
 }
@@ -69,11 +69,11 @@ func asksForRerun(arg string) bool {
 	return name == "-rerun" || name == "--rerun"
 }
 
-// readRecording reads a regular file. What may be wrong with its name the error does not repeat.
+// readRecording reads a regular file. The error does not repeat the name.
 //
 // The name is left out because the caller prints it in front.
 func readRecording(name string) (*recording.Recording, error) {
-	// Opening a pipe waits for who writes it, and a device may have no end.
+	// Opening a pipe waits for its writer, and a device may be endless.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, config.ErrNoFile
 	}
@@ -89,19 +89,19 @@ func readRecording(name string) (*recording.Recording, error) {
 	return recording.Read(in)
 }
 
-// rerun reports the first difference, if there is one. What was asked that the recording lacks
-// mostly explains it.
+// rerunTurn reports the first difference, if there is one. Questions that the recording lacks mostly
+// explain it.
 //
-// Only the same events count as the same; the order of parallel branches may differ, which
-// is reported. It returns exitFailed for a difference, so that it can stand in a test.
-func (p program) rerun(ctx context.Context, cfg settings.Config, r *recording.Recording, speed float64) int {
+// Only the same events count as the same; another order of parallel branches is allowed, and
+// reported. It returns exitFailed for a difference, so that it can stand in a test.
+func (p program) rerunTurn(ctx context.Context, cfg settings.Config, r *recording.Recording, speed float64) int {
 	if r.Continues != "" {
 		fmt.Fprintf(p.stderr, "sluice replay: the turn went on with %s, which is not in the recording: it can be played, and not run again\n", r.Continues)
 		return exitFailed
 	}
 	got, err := operate.Rerun(ctx, cfg, r, speed, startRerun)
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	d, reordered := r.Compare(got.Body)
 	switch {
@@ -140,11 +140,11 @@ func startRerun(ctx context.Context, cfg settings.Config, player *recording.Play
 	return g, nil
 }
 
-// leading puts flags that stand behind an argument before it.
+// flagsFirst puts flags that stand behind an argument before it.
 //
 // The flag package stops at the first argument that is not a flag, and people write the name
 // first.
-func leading(args []string) []string {
+func flagsFirst(args []string) []string {
 	if len(args) > 1 && args[0] != "" && args[0][0] != '-' {
 		return append(append([]string{}, args[1:]...), args[0])
 	}

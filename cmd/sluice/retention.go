@@ -1,5 +1,5 @@
-// This file is the command retention run: it removes what is kept of tasks longer than the
-// policy says, once, in place of the gateway's own sweep. --dry-run says what would go.
+// This file is the command retention run: it removes the records of tasks beyond the policy, once,
+// in place of the gateway's own sweep. --dry-run only lists them.
 
 package main
 
@@ -21,7 +21,7 @@ func (p program) retentionRun(ctx context.Context, args []string) int {
 	var f settings.File
 	l := settings.LoaderWith(&f)
 	dry := l.Bool("dry-run", "change nothing: tell what would be removed; a gateway may run with the file")
-	cfg, code, ok := p.load(l, args)
+	cfg, code, ok := p.loadConfig(l, args)
 	if !ok {
 		return code
 	}
@@ -45,10 +45,10 @@ func (p program) retentionRun(ctx context.Context, args []string) int {
 		fmt.Fprintf(p.stdout, "%s: %s, kept for %d days until %s: %s\n", w.ID, w.State, w.Days, w.Due.UTC().Format(time.RFC3339), done)
 	})
 	if errors.Is(err, operate.ErrNoRetention) {
-		return p.refuse(&config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: err.Error()}}})
+		return p.refuseStart(&config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: err.Error()}}})
 	}
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	fmt.Fprintf(p.stdout, "%d of %d tasks %s\n", gone, all, done)
 	return exitOK

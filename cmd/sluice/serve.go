@@ -1,6 +1,6 @@
-// This file starts the gateway: it reads the configuration, opens the ports, says where it
-// listens, and reads the configuration again on SIGHUP. What a gateway does with a signal
-// to end (drain, then stop) is Service.Run's.
+// This file starts the gateway: it reads the configuration, opens the ports, says where it listens,
+// and reads the configuration again on SIGHUP. Service.Run handles a signal to end: it drains, then
+// stops.
 
 package main
 
@@ -22,49 +22,49 @@ import (
 	"sluice/internal/base/config"
 )
 
-// load reads a command's configuration. If that ends the command, it returns
+// loadConfig reads a command's configuration. If that ends the command, it returns
 // false and the exit code.
 //
-// A request for help is no failure: it prints the settings and ends with exitOK. Warnings go
-// to stderr.
-func (p program) load(l *config.Loader, args []string) (config.Config, int, bool) {
-	cfg, err := p.read(l, args)
-	p.warn(cfg)
-	return p.loaded(l, cfg, err)
+// A request for help is not a failure: it prints the settings and ends with exitOK. Warnings go to
+// stderr.
+func (p program) loadConfig(l *config.Loader, args []string) (config.Config, int, bool) {
+	cfg, err := p.readConfig(l, args)
+	p.printWarnings(cfg)
+	return p.endOnFault(l, cfg, err)
 }
 
-// read reads a command's configuration, with an eye on variables that set nothing.
-func (p program) read(l *config.Loader, args []string) (config.Config, error) {
+// readConfig reads a command's configuration, with an eye on variables that set nothing.
+func (p program) readConfig(l *config.Loader, args []string) (config.Config, error) {
 	if p.environ != nil {
 		l.Environ = p.environ()
 	}
 	return l.Load(args, p.lookup, p.readFile)
 }
 
-// warn prints the warnings of a configuration.
-func (p program) warn(cfg config.Config) {
+// printWarnings prints the warnings of a configuration.
+func (p program) printWarnings(cfg config.Config) {
 	for _, w := range cfg.Warnings {
 		fmt.Fprintln(p.stderr, "warning:", w)
 	}
 }
 
-// loaded ends a command whose configuration has faults, or that was asked for help.
-func (p program) loaded(l *config.Loader, cfg config.Config, err error) (config.Config, int, bool) {
+// endOnFault ends a command whose configuration has faults, or that was asked for help.
+func (p program) endOnFault(l *config.Loader, cfg config.Config, err error) (config.Config, int, bool) {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		p.help(p.stdout, l)
+		p.printHelp(p.stdout, l)
 		return cfg, exitOK, false
 	case err != nil:
-		return cfg, p.refuse(err), false
+		return cfg, p.refuseStart(err), false
 	}
 	return cfg, exitOK, true
 }
 
-// refuse says why a command did not start and returns its exit code.
+// refuseStart prints the reason why a command did not start, and returns its exit code.
 //
 // Faults of the configuration are listed one a line, and are the only errors with
 // exitUsage.
-func (p program) refuse(err error) int {
+func (p program) refuseStart(err error) int {
 	if faults, ok := errors.AsType[*config.Error](err); ok {
 		what := "configuration"
 		if faults.OfFlags() {
@@ -77,18 +77,18 @@ func (p program) refuse(err error) int {
 	return exitFailed
 }
 
-// serve runs the gateway until a signal comes or ctx ends.
+// runGateway runs the gateway until a signal comes or ctx ends.
 //
-// stdout is the log's; what is for a person goes to stderr.
-func (p program) serve(ctx context.Context, args []string) int {
+// stdout is the log's; texts for a person go to stderr.
+func (p program) runGateway(ctx context.Context, args []string) int {
 	defer process.OutliveReaders()()
 	var file settings.File
 	l := settings.LoaderWith(&file)
-	cfg, err := p.read(l, args)
+	cfg, err := p.readConfig(l, args)
 	if err != nil { // else the gateway logs the warnings
-		p.warn(cfg)
+		p.printWarnings(cfg)
 	}
-	cfg, code, ok := p.loaded(l, cfg, err)
+	cfg, code, ok := p.endOnFault(l, cfg, err)
 	if !ok {
 		return code
 	}
@@ -96,7 +96,7 @@ func (p program) serve(ctx context.Context, args []string) int {
 	var running atomic.Pointer[gateway.Service]
 	defer process.PaceGC(gogc, func() uint64 {
 		if s := running.Load(); s != nil {
-			return s.Kept()
+			return s.StoreBytes()
 		}
 		return 0
 	})()
@@ -104,24 +104,24 @@ func (p program) serve(ctx context.Context, args []string) int {
 	whole.Manager, _ = p.lookup("NOTIFY_SOCKET")
 	s, err := gateway.Listen(ctx, whole, p.stdout)
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	defer s.Close()
 	running.Store(s)
-	banner(p.stderr, s)
-	defer p.reloads(s, args, file.Path != "")()
+	printBanner(p.stderr, s)
+	defer p.watchReloads(s, args, file.Path != "")()
 	if s.Run(ctx, p.signals) != nil {
 		return exitFailed
 	}
 	return exitOK
 }
 
-// reloads reads what can be read again whenever the process is asked to, until the function
-// that it returns is called: the certificate and, if there is one, the configuration file.
+// watchReloads reads the secret files and the configuration file again at each hangup signal, until
+// stop is called.
 //
 // A configuration with faults changes nothing: the gateway continues with the one that it has.
 // stop waits for a reload that is under way.
-func (p program) reloads(s *gateway.Service, args []string, hasFile bool) (stop func()) {
+func (p program) watchReloads(s *gateway.Service, args []string, hasFile bool) (stop func()) {
 	if p.hangups == nil || !hasFile && !s.HasSecretFiles() {
 		return func() {}
 	}
@@ -140,7 +140,7 @@ func (p program) reloads(s *gateway.Service, args []string, hasFile bool) (stop 
 				continue
 			}
 			var file settings.File
-			cfg, err := p.read(settings.LoaderAgain(&file), args)
+			cfg, err := p.readConfig(settings.LoaderAgain(&file), args)
 			_ = s.Reload(gatewayConfig(cfg, file), err) // the log has it
 		}
 	})
@@ -151,21 +151,21 @@ func (p program) reloads(s *gateway.Service, args []string, hasFile bool) (stop 
 	}
 }
 
-// gatewayConfig joins settings and file into what the gateway takes.
+// gatewayConfig joins the settings and the file for the gateway.
 func gatewayConfig(cfg config.Config, file settings.File) settings.Config {
 	return settings.Config{
 		Config: cfg, File: file, Version: version,
 	}
 }
 
-// banner shows a person at a terminal where to go. The log has stdout for itself.
+// printBanner shows a person at a terminal where to go. The log has stdout for itself.
 //
 // It names the simulator as such, so that nobody takes its answers for a model's.
-func banner(w io.Writer, s *gateway.Service) {
+func printBanner(w io.Writer, s *gateway.Service) {
 	cfg := s.Config()
-	base := "http://" + reachable(s.Addr())
+	base := "http://" + reachableAddr(s.Addr())
 	if s.Encrypted() {
-		base = "https://" + reachable(s.Addr())
+		base = "https://" + reachableAddr(s.Addr())
 	}
 	fmt.Fprintf(w, "\nSluice %s is listening.\n\n  Browser   %s/\n  Terminal  curl -N %s/chat/stream -H 'Content-Type: application/json' -d '{\"input\":\"Remind me to buy eggs tomorrow at 3pm\"}'\n",
 		version, base, base)
@@ -175,7 +175,7 @@ func banner(w io.Writer, s *gateway.Service) {
 		fmt.Fprintf(w, "\n  Model     %s\n", s.Model())
 	}
 	if s.HasTodos() {
-		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(cfg))
+		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", todoPlace(cfg))
 	}
 	for _, m := range s.MissingKeys() {
 		fmt.Fprintf(w, "  Missing key of %s: set %s\n", m.Key, m.MissingKey)
@@ -193,8 +193,8 @@ func banner(w io.Writer, s *gateway.Service) {
 	fmt.Fprintln(w)
 }
 
-// place names the todo database for a person.
-func place(cfg config.Config) string {
+// todoPlace names the todo database for a person.
+func todoPlace(cfg config.Config) string {
 	at := config.Of[settings.Todos](&cfg)
 	switch {
 	case at.DB != gateway.InMemory:
@@ -205,11 +205,11 @@ func place(cfg config.Config) string {
 	return "memory until the end"
 }
 
-// reachable turns a listen address into one that a client on this machine can use.
+// reachableAddr turns a listen address into one that a client on this machine can use.
 //
-// An address that means all interfaces becomes localhost. One that cannot be parsed is
+// An address that means all interfaces becomes localhost. An address that cannot be parsed is
 // returned as it is.
-func reachable(addr string) string {
+func reachableAddr(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return addr

@@ -1,7 +1,6 @@
-// This file starts parts of the gateway alone, for tests of other programs and for
-// demonstrations: the todo MCP server, and the simulators of the models' interfaces. They
-// have no configuration file, no store and no drain: a signal ends them after the replies
-// under way.
+// This file starts parts of the gateway alone, for tests of other programs and for demonstrations:
+// the todo MCP server, and the simulators of the models' interfaces. They run without a
+// configuration file, a store and a drain: a signal ends them after the replies under way.
 
 package main
 
@@ -33,7 +32,7 @@ const lastBytes = 2 * time.Second
 func (p program) todoServer(ctx context.Context, args []string) int {
 	l := settings.Loader()
 	stdio := l.Bool("stdio", "speak MCP over standard input and output instead of HTTP")
-	cfg, code, ok := p.load(l, args)
+	cfg, code, ok := p.loadConfig(l, args)
 	if !ok {
 		return code
 	}
@@ -61,8 +60,8 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	return p.serveAlone(ctx, config.Of[settings.Process](&cfg).Addr, mux, "todo MCP server", "/mcp")
 }
 
-// scriptOf parses the file that a flag of gemini-sim names; nil: it names none. false: it cannot be
-// used, which was reported.
+// scriptOf parses the file that a flag of gemini-sim names, or returns nil without a name. If the
+// file cannot be used, it reports that and returns false.
 func scriptOf[S any](p program, flag, path string, parse func(string) (*S, error)) (script *S, ok bool) {
 	if path == "" {
 		return nil, true
@@ -84,7 +83,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 	path := l.String("script", "", "answer from this script instead of as the offline model")
 	directives := l.String("directives", "", "answer what comes under /v1 by the directives in this file (one request alone: by its header X-Modelsim)")
 	pace := l.Duration("pace", providers.OfflinePace, "pause between the chunks of the offline model")
-	cfg, code, ok := p.load(l, args)
+	cfg, code, ok := p.loadConfig(l, args)
 	if !ok {
 		return code
 	}
@@ -106,8 +105,8 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 
 // untilSignal returns a context that ends with ctx or at the first signal.
 //
-// The goroutine ends with the returned context, so cancel must be called. A second signal
-// has no effect here.
+// The goroutine ends with the returned context, so cancel must be called. Here a second signal is
+// without effect.
 func (p program) untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -123,8 +122,8 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 // serveAlone serves h until a signal comes, and returns the exit code. It
 // prints where it can be reached.
 //
-// Replies get lastBytes to end; then connections are closed. There is no other limit of
-// time than for headers, as streams are long.
+// Replies get lastBytes to end; then connections are closed. Only headers have a limit of time, as
+// streams are long.
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
 	defer process.OutliveReaders()()
 	ln, err := process.Listen(ctx, addr)
@@ -132,7 +131,7 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 		fmt.Fprintf(p.stderr, "sluice: SLUICE_ADDR: %v\n", err)
 		return exitFailed
 	}
-	fmt.Fprintf(p.stderr, "%s on http://%s%s\n", what, reachable(ln.Addr().String()), path)
+	fmt.Fprintf(p.stderr, "%s on http://%s%s\n", what, reachableAddr(ln.Addr().String()), path)
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(ln) }()
@@ -151,13 +150,13 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 	return exitOK
 }
 
-// healthcheck asks the gateway that listens as configured whether it lives: for
+// runHealthcheck asks the gateway that listens as configured whether it lives: for
 // containers without a shell or curl.
 //
 // It takes at most three seconds, and looks at the process alone (/healthz): a gateway
 // without its upstreams lives.
-func (p program) healthcheck(ctx context.Context, args []string) int {
-	cfg, code, ok := p.load(settings.LoaderOfClient(new(settings.File)), args)
+func (p program) runHealthcheck(ctx context.Context, args []string) int {
+	cfg, code, ok := p.loadConfig(settings.LoaderOfClient(new(settings.File)), args)
 	if !ok {
 		return code
 	}
@@ -170,7 +169,7 @@ func (p program) healthcheck(ctx context.Context, args []string) int {
 		unproved := &tls.Config{InsecureSkipVerify: true} // #nosec G402 -- see above
 		scheme, client = "https://", &http.Client{Transport: &http.Transport{TLSClientConfig: unproved}}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+reachable(own.Addr)+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+reachableAddr(own.Addr)+"/healthz", nil)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice healthcheck: %v\n", err)
 		return exitFailed

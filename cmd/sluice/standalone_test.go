@@ -211,7 +211,7 @@ func TestReachable(t *testing.T) {
 		"127.0.0.1:80": "127.0.0.1:80", "[::1]:80": "[::1]:80", "host:1": "host:1", "nonsense": "nonsense",
 	}
 	for addr := range want {
-		got[addr] = reachable(addr)
+		got[addr] = reachableAddr(addr)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

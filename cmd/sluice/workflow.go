@@ -30,7 +30,7 @@ func (p program) withStore() program {
 
 // workflowCheck checks the configuration file, and says which workflows are in it.
 func (p program) workflowCheck(args []string) int {
-	f, code := p.checked("workflow check", args)
+	f, code := p.readChecked("workflow check", args)
 	if code != exitOK || f.Path == "" {
 		return code
 	}
@@ -49,7 +49,7 @@ func (p program) workflowGraph(args []string) int {
 	var f settings.File
 	l := settings.LoaderWith(&f)
 	l.MaxArgs = 1
-	if _, code, ok := p.load(l, args); !ok {
+	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
 	w, ok := p.workflowOf(f, l.Args())
@@ -62,7 +62,7 @@ func (p program) workflowGraph(args []string) int {
 
 // workflowOf returns the workflow that is named.
 //
-// false: there is none of that name, and what could be named was printed.
+// For an unknown name it prints the known names and returns false.
 func (p program) workflowOf(f settings.File, args []string) (*graph.Workflow, bool) {
 	var names []string
 	for _, w := range f.Workflows {
@@ -90,7 +90,7 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	approve := l.Bool("approve", "say yes to every question to a person")
 	reject := l.Bool("reject", "say no to all of them")
-	cfg, code, ok := p.load(l, args)
+	cfg, code, ok := p.loadConfig(l, args)
 	if !ok {
 		return code
 	}
@@ -106,10 +106,10 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 	defer cancel()
 	s, err := p.startForAsk(ctx, cfg, f)
 	if err != nil {
-		return p.refuse(err)
+		return p.refuseStart(err)
 	}
 	defer s.Close()
-	c := p.client("sluice workflow run", "http://"+reachable(s.Addr()), *approve, *reject)
-	c.Raw, c.Header = *raw, credential(cfg, nil)
-	return p.explained(true, c.Turn(ctx, ask.Message{Text: l.Args()[1], Workflow: w.Definition().Name}))
+	c := p.newClient("sluice workflow run", "http://"+reachableAddr(s.Addr()), *approve, *reject)
+	c.Raw, c.Header = *raw, withCredential(cfg, nil)
+	return p.adviseOnFailure(true, c.Turn(ctx, ask.Message{Text: l.Args()[1], Workflow: w.Definition().Name}))
 }
