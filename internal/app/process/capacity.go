@@ -1,7 +1,6 @@
-// This file fits the limits of the gateway into what its process may use: descriptors and
-// memory. A gateway that accepts more streams than it has memory for is ended by the kernel
-// with all of them, so that limits which do not fit are lowered at the start, and the log
-// says by which sum.
+// This file fits the limits of the gateway into what its process may use: descriptors and memory.
+// The kernel ends a gateway with more streams than its memory holds, and all its streams with it.
+// So the start lowers limits that do not fit, and logs the sum.
 
 package process
 
@@ -46,14 +45,14 @@ type Limits struct {
 	OwnModel bool
 }
 
-// Resources are what a process may use. 0 means that it is not known, or not bounded.
+// Resources are the bounds of a process. 0 means unknown or unbounded.
 type Resources struct {
 	descriptors int
 	memory      int64 // bytes
 }
 
-// OwnResources returns those of this process. Go's runtime has raised the limit of descriptors to what
-// may be had, and gives children the former one.
+// OwnResources returns those of this process. Go's runtime has raised the limit of descriptors to
+// its maximum, and gives children the former one.
 func OwnResources() Resources {
 	r := Resources{descriptors: descriptorLimit(), memory: cgroupMemory(os.ReadFile)}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 && (r.memory == 0 || limit < r.memory) {
@@ -62,12 +61,12 @@ func OwnResources() Resources {
 	return r
 }
 
-// cgroupMemory returns the least memory limit of the cgroups that the process is in,
-// of either version, or 0. Inside a container the path may be that of the host, which
-// is not there; then the root of the tree is the container's own.
+// cgroupMemory returns the least memory limit of the cgroups that the process is in, of either
+// version, or 0. Inside a container the path may be the host's and not exist; then the root of the
+// tree is the container's own.
 //
-// readFile is os.ReadFile, or a test's. A file that cannot be read counts as no limit. 0:
-// there is none.
+// readFile is os.ReadFile, or a test's. A file that cannot be read counts as unlimited. 0 means
+// without a limit.
 func cgroupMemory(readFile func(string) ([]byte, error)) (least int64) {
 	groups, _ := readFile("/proc/self/cgroup")
 	for line := range bytes.Lines(groups) {
@@ -101,19 +100,19 @@ func cgroupMemory(readFile func(string) ([]byte, error)) (least int64) {
 // Streams are at least 1.
 type Capacity struct {
 	Limits
-	asked     Limits
-	resources Resources
-	surplus   int // connections beyond those of clients
-	upstreams int // descriptors that stay for them
-	own       int // descriptors that stay for the program
-	perStream int // descriptors of a stream in addition to its client's connection
+	requested    Limits
+	resources    Resources
+	surplus      int // connections beyond those of clients
+	upstreams    int // descriptors that stay for them
+	programFiles int // descriptors that stay for the program
+	perStream    int // descriptors of a stream in addition to its client's connection
 }
 
-// Fit fits what is asked for into r. What is not known of r bounds nothing.
+// Fit fits the requested limits into r. Unknown resources do not bound anything.
 func Fit(asked Limits, r Resources) Capacity {
 	c := Capacity{
-		Limits: asked, asked: asked, resources: r,
-		surplus: surplusDescriptors, upstreams: upstreamDescriptors, own: ownDescriptors, perStream: 1,
+		Limits: asked, requested: asked, resources: r,
+		surplus: surplusDescriptors, upstreams: upstreamDescriptors, programFiles: ownDescriptors, perStream: 1,
 	}
 	if asked.OwnModel {
 		c.perStream = 2
@@ -131,15 +130,15 @@ func Fit(asked Limits, r Resources) Capacity {
 	return c
 }
 
-// fitDescriptors divides the descriptors between connections and streams. If what was
-// asked for fits, it stays.
+// fitDescriptors divides the descriptors between connections and streams. If the requested limits
+// fit, they stay.
 //
-// Where no number of connections was asked for, as many as fit are accepted. Otherwise
-// streams come first, and connections get the rest.
+// Without a requested number of connections, as many as fit are accepted. Otherwise streams come
+// first, and connections get the rest.
 func (c *Capacity) fitDescriptors() {
-	all, asked := c.resources.descriptors, c.asked.Connections
-	c.surplus, c.upstreams, c.own = min(c.surplus, all/8), min(c.upstreams, all/8), min(c.own, all/4)
-	room := all - c.surplus - c.upstreams - c.own
+	all, asked := c.resources.descriptors, c.requested.Connections
+	c.surplus, c.upstreams, c.programFiles = min(c.surplus, all/8), min(c.upstreams, all/8), min(c.programFiles, all/4)
+	room := all - c.surplus - c.upstreams - c.programFiles
 	if asked > 0 && asked+c.perStream*min(c.Streams, asked) <= room {
 		return
 	}
@@ -150,7 +149,7 @@ func (c *Capacity) fitDescriptors() {
 	}
 }
 
-// Limiter returns what bounds the connections of clients; nil if nothing does.
+// Limiter returns the limiter of client connections, or nil if they are not bounded.
 func (c *Capacity) Limiter() *conns.Limiter {
 	if c.Connections == 0 {
 		return nil
@@ -160,22 +159,22 @@ func (c *Capacity) Limiter() *conns.Limiter {
 
 // Warn logs which limits do not fit, and why.
 //
-// Nothing is logged if everything fits.
+// It logs nothing if everything fits.
 func (c *Capacity) Warn(log zerolog.Logger) {
-	if c.Streams == c.asked.Streams && (c.asked.Connections == 0 || c.Connections == c.asked.Connections) {
+	if c.Streams == c.requested.Streams && (c.requested.Connections == 0 || c.Connections == c.requested.Connections) {
 		return
 	}
 	log.Warn().Dict("details", zerolog.Dict().
-		Int("max_streams", c.Streams).Int("max_streams_asked", c.asked.Streams).
-		Int("max_connections", c.Connections).Int("max_connections_asked", c.asked.Connections).
-		Str("sum", c.sum())).Msg("limits_lowered")
+		Int("max_streams", c.Streams).Int("max_streams_asked", c.requested.Streams).
+		Int("max_connections", c.Connections).Int("max_connections_asked", c.requested.Connections).
+		Str("sum", c.sumText())).Msg("limits_lowered")
 }
 
-// sum says how the limits follow from what there is.
-func (c *Capacity) sum() (text string) {
+// sumText says how the limits follow from the resources.
+func (c *Capacity) sumText() (text string) {
 	if c.resources.descriptors > 0 {
 		text = fmt.Sprintf("%d descriptors: %d for connections, %d for %d streams to the model, %d beyond the limit, %d upstreams, %d files",
-			c.resources.descriptors, c.Connections, c.perStream*c.Streams, c.Streams, c.surplus, c.upstreams, c.own)
+			c.resources.descriptors, c.Connections, c.perStream*c.Streams, c.Streams, c.surplus, c.upstreams, c.programFiles)
 	}
 	if c.resources.memory > 0 {
 		if text != "" {

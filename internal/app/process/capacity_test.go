@@ -45,7 +45,7 @@ func TestCapacity(t *testing.T) {
 			if diff := cmp.Diff(tt.want, [3]int{c.Streams, c.Connections, c.surplus}); diff != "" {
 				t.Errorf("streams, connections, surplus (-want +got):\n%s", diff)
 			}
-			if n := c.Connections + c.perStream*min(c.Streams, c.Connections) + c.surplus + c.upstreams + c.own; tt.res.descriptors > 0 && n > tt.res.descriptors {
+			if n := c.Connections + c.perStream*min(c.Streams, c.Connections) + c.surplus + c.upstreams + c.programFiles; tt.res.descriptors > 0 && n > tt.res.descriptors {
 				t.Errorf("%d descriptors in all, of %d", n, tt.res.descriptors)
 			}
 			if bounded := c.Limiter() != nil; bounded != (c.Connections > 0) {

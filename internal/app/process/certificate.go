@@ -21,9 +21,10 @@ const (
 	noticeEvery  = 24 * time.Hour
 )
 
-// TLS says how a Server proves who it is. The zero value is a Server without TLS.
+// TLS has the certificate and the settings of an encrypted Server. The zero value is a Server
+// without TLS.
 type TLS struct {
-	// Cert and Key are PEM files: the certificate with what it was issued by, and its key.
+	// Cert and Key are PEM files: the certificate with those of its issuers, and its key.
 	Cert, Key string
 	// Min is the least version of the protocol, such as tls.VersionTLS13; 0: 1.2.
 	Min uint16
@@ -40,7 +41,7 @@ type Certificate struct {
 	from    TLS
 	log     zerolog.Logger
 	current atomic.Pointer[tls.Certificate]
-	faulty  atomic.Bool // the files are not what is in use
+	faulty  atomic.Bool // the files cannot be used: an older pair is in use
 
 	mu      sync.Mutex // guards the fields below: one look at a time
 	inUse   files
@@ -48,10 +49,10 @@ type Certificate struct {
 	noticed time.Time // when the end of the certificate was last warned of
 }
 
-// OpenCertificate reads the pair. Its error says what is wrong with it, without a secret.
+// OpenCertificate reads the pair. Its error names the fault, without a secret.
 func OpenCertificate(from TLS, log zerolog.Logger) (*Certificate, error) {
 	c := &Certificate{from: from, log: log}
-	f, err := c.read()
+	f, err := c.readFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func OpenCertificate(from TLS, log zerolog.Logger) (*Certificate, error) {
 	}
 	c.current.Store(pair)
 	c.inUse = f
-	c.warn(time.Now())
+	c.warnOfExpiry(time.Now())
 	return c, nil
 }
 
@@ -80,15 +81,15 @@ func ParsePair(cert, key []byte, now time.Time) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// files are what the two files hold.
+// files are the contents of the two files.
 type files struct{ cert, key []byte }
 
 func (f files) equal(other files) bool {
 	return bytes.Equal(f.cert, other.cert) && bytes.Equal(f.key, other.key)
 }
 
-// read returns what the files hold.
-func (c *Certificate) read() (f files, err error) {
+// readFiles returns the contents of the files.
+func (c *Certificate) readFiles() (f files, err error) {
 	if f.cert, err = c.from.ReadFile(c.from.Cert); err != nil {
 		return f, errors.New("the file of the certificate cannot be read")
 	}
@@ -98,24 +99,24 @@ func (c *Certificate) read() (f files, err error) {
 	return f, nil
 }
 
-// Look reads the files, and uses what they hold for new handshakes. A pair that cannot be
-// used changes nothing, and is logged once.
+// Look reads the files, and uses their pair for new handshakes. A pair that cannot be used changes
+// nothing, and is logged once.
 func (c *Certificate) Look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fault := c.replace()
+	fault := c.replacePair()
 	c.faulty.Store(fault != "")
 	if fault != c.refused && fault != "" {
 		c.log.Error().Dict("details", zerolog.Dict().Str("cause", fault)).Msg("tls_rejected")
 	}
 	c.refused = fault
-	c.warn(time.Now())
+	c.warnOfExpiry(time.Now())
 }
 
-// replace uses what the files hold, if that is another pair. It returns what is wrong with it;
-// nothing is wrong with what is in use, even if it has expired meanwhile: there is no other. It needs mu.
-func (c *Certificate) replace() (fault string) {
-	f, err := c.read()
+// replacePair uses the pair of the files, if it has changed. It returns the fault of the new pair.
+// An unchanged pair is never a fault, even if it has expired meanwhile. It needs mu.
+func (c *Certificate) replacePair() (fault string) {
+	f, err := c.readFiles()
 	if err != nil {
 		return err.Error()
 	}
@@ -132,8 +133,9 @@ func (c *Certificate) replace() (fault string) {
 	return ""
 }
 
-// warn logs that the certificate in use ends soon. It needs mu, but for the first call.
-func (c *Certificate) warn(now time.Time) {
+// warnOfExpiry logs that the certificate in use ends soon. The caller must hold mu, but for the
+// first call.
+func (c *Certificate) warnOfExpiry(now time.Time) {
 	left := c.NotAfter().Sub(now)
 	if left > expiryNotice || now.Sub(c.noticed) < noticeEvery {
 		return
@@ -143,8 +145,8 @@ func (c *Certificate) warn(now time.Time) {
 		Time("not_after", c.NotAfter().UTC()).Int("days", int(left.Hours()/24))).Msg("tls_expiring")
 }
 
-// keep looks at the files until done is closed.
-func (c *Certificate) keep(done <-chan struct{}) {
+// watchFiles looks at the files until done is closed.
+func (c *Certificate) watchFiles(done <-chan struct{}) {
 	ticks := time.NewTicker(lookTime)
 	defer ticks.Stop()
 	for {
@@ -160,11 +162,11 @@ func (c *Certificate) keep(done <-chan struct{}) {
 // NotAfter is when the certificate in use ends.
 func (c *Certificate) NotAfter() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// OK says whether the files hold what is in use.
+// OK reports whether the pair in use is that of the files.
 func (c *Certificate) OK() bool { return !c.faulty.Load() }
 
-// config returns what handshakes go by. Suites and curves are Go's own choice.
-func (c *Certificate) config() *tls.Config {
+// tlsConfig returns the configuration of handshakes. Suites and curves are Go's own choice.
+func (c *Certificate) tlsConfig() *tls.Config {
 	least := c.from.Min
 	if least == 0 {
 		least = tls.VersionTLS12

@@ -68,7 +68,7 @@ func (f *folder) tls() TLS { return TLS{Cert: "cert", Key: "key", ReadFile: f.re
 
 // shown is the name in the certificate that a handshake gets.
 func shown(c *Certificate) string {
-	pair, _ := c.config().GetCertificate(new(tls.ClientHelloInfo))
+	pair, _ := c.tlsConfig().GetCertificate(new(tls.ClientHelloInfo))
 	return pair.Leaf.Subject.CommonName
 }
 
@@ -167,7 +167,7 @@ func TestCertificateIsLookedAfter(t *testing.T) {
 		}
 		done := make(chan struct{})
 		var kept sync.WaitGroup
-		kept.Go(func() { c.keep(done) })
+		kept.Go(func() { c.watchFiles(done) })
 		warnings := func(want int) {
 			t.Helper()
 			if got := len(tail.All("tls_expiring")); got != want {

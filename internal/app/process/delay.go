@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// AdmissionDelay returns what measures, from now on, how long goroutines have waited for a
-// processor since the last call. Nil: the number of streams alone decides (byCount).
+// AdmissionDelay returns a function that measures, from now on, how long goroutines have waited for
+// a processor since its last call. Nil: the number of streams alone decides (byCount).
 //
-// One goroutine may call it, the one that decides about admission.
+// Only the goroutine that decides about admission may call it.
 func AdmissionDelay(byCount bool) func() time.Duration {
 	if byCount {
 		return nil
@@ -21,16 +21,16 @@ func AdmissionDelay(byCount bool) func() time.Duration {
 	return newSchedDelay().sinceLast
 }
 
-// delayQuantile is the share of waits that were no longer than the delay. Most waits
-// are short however busy the process is, because the scheduler runs a goroutine that
-// is woken by another one next; the others stand in its queue.
+// delayQuantile is the share of the waits up to the delay. Most waits are short however busy the
+// process is, because the scheduler runs a goroutine that is woken by another one next; the others
+// stand in its queue.
 const delayQuantile = 0.95
 
 // schedDelay measures how long goroutines that could run waited for a processor. The
 // runtime keeps the histogram anyway, of every eighth wait; to read it takes some
 // 3 µs.
 //
-// One goroutine uses it, the one that decides about admission.
+// Only the goroutine that decides about admission uses it.
 type schedDelay struct {
 	sample []metrics.Sample
 	before []uint64
@@ -53,15 +53,15 @@ func (d *schedDelay) sinceLast() time.Duration {
 	for i, n := range h.Counts {
 		d.before[i], h.Counts[i] = n, n-d.before[i]
 	}
-	return quantile(h, delayQuantile)
+	return quantileOf(h, delayQuantile)
 }
 
-// quantile returns the lower bound of the bucket that holds the quantile q, 0 if
+// quantileOf returns the lower bound of the bucket that holds the quantile q, 0 if
 // the histogram is empty.
 //
 // q is from 0 to 1. The lower bound is the careful one: a busy process is found a bucket
 // later and never too early.
-func quantile(h *metrics.Float64Histogram, q float64) time.Duration {
+func quantileOf(h *metrics.Float64Histogram, q float64) time.Duration {
 	var total, seen uint64
 	for _, n := range h.Counts {
 		total += n

@@ -25,7 +25,7 @@ func TestQuantile(t *testing.T) {
 		{"all but infinite", []uint64{0, 0, 0, 0, 9}, 100 * time.Millisecond},
 	} {
 		h := &metrics.Float64Histogram{Counts: tt.counts, Buckets: bounds}
-		if got := quantile(h, 0.95); got != tt.want {
+		if got := quantileOf(h, 0.95); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

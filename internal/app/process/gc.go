@@ -11,11 +11,10 @@ import (
 	"sync"
 )
 
-// How much garbage is let pile up before it is collected: a third of what is live
-// memory, but 16 MB at least. Go's own rule is as much as is live. For a gateway
-// with few streams, whose live memory is some 10 MB, that means a collection every
-// hundred turns, a twentieth of all CPU time; for one with many it means a heap of twice
-// the size it needs (docs/performance.md).
+// Bounds of the garbage before a collection: a third of the live memory, but 16 MB at least. Go's
+// own rule is as much as is live. For a gateway with few streams, whose live memory is some 10 MB,
+// that means a collection every hundred turns, a twentieth of all CPU time; for one with many it
+// means a heap of twice the size it needs (docs/performance.md).
 const (
 	leastGarbage   = 16 << 20
 	garbagePercent = 35
@@ -39,20 +38,19 @@ func gcPercent(live, kept uint64) int {
 	return max(garbagePercent, int((leastGarbage+min(kept, live)/2)*100/live))
 }
 
-// isGrowing says whether live memory grows by more than what comes and goes. A first cycle says
-// nothing.
+// isGrowing reports whether live memory grows beyond its usual changes. A first cycle says nothing.
 func isGrowing(last, live uint64) bool { return last > 0 && live > last+last/4 }
 
-// gcPace keeps the percentage fit: the collector itself calls it after each cycle,
-// by way of a finalizer, so that it needs no goroutine and no timer.
+// gcPace adjusts the percentage. The collector itself calls it after each cycle, through a
+// finalizer, so that it works without a goroutine and a timer.
 type gcPace struct {
-	mu      sync.Mutex // guards the fields below
-	live    []metrics.Sample
-	last    uint64 // live memory after the cycle before
-	kept    func() uint64
-	before  int // the percentage that was found
-	now     int
-	stopped bool
+	mu         sync.Mutex // guards the fields below
+	live       []metrics.Sample
+	last       uint64 // live memory after the cycle before
+	storeBytes func() uint64
+	before     int // the percentage that was found
+	now        int
+	stopped    bool
 }
 
 // PaceGC sets the pace of the process's garbage collector until the function it
@@ -67,7 +65,7 @@ func PaceGC(gogc string, kept func() uint64) (stop func()) {
 	if gogc != "" {
 		return func() {}
 	}
-	g := &gcPace{kept: kept, live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	g := &gcPace{storeBytes: kept, live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
 	g.before = debug.SetGCPercent(gcPercent(0, 0))
 	g.now = gcPercent(0, 0)
 	g.arm()
@@ -102,7 +100,7 @@ func (g *gcPace) adjust() {
 	}
 	metrics.Read(g.live)
 	live := g.live[0].Value.Uint64()
-	n := gcPercent(live, g.kept())
+	n := gcPercent(live, g.storeBytes())
 	if isGrowing(g.last, live) {
 		n = max(n, growingPercent)
 	}

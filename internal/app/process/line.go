@@ -1,5 +1,5 @@
-// This file bounds the length of a line of the log, and warns of settings that weaken it.
-// Readers of logs cut or drop lines beyond some 16 KiB, and half a line of JSON is none.
+// This file bounds the length of a line of the log, and warns of settings that weaken it. Readers
+// of logs cut or drop lines beyond some 16 KiB, and half a line is not JSON.
 
 package process
 
@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// maxLine is the most bytes that a line of the log has, its LF included. What
-	// writes a line clips what others made up; this is the last guard.
+	// maxLine is the most bytes that a line of the log has, its LF included. Writers of lines clip
+	// foreign texts; this is the last guard.
 	maxLine = 16 << 10
-	// Of a line that is too long these are kept: bytes of all, of the details, so that
-	// there is room for what stands around them, and of one string.
+	// A line that is too long keeps so many bytes: in all, of its details, and of one string. The
+	// difference of the first two is room for the other members.
 	shortLine, shortDetails, shortValue = 15 << 10, 8 << 10, 512
 )
 
@@ -30,26 +30,26 @@ func WarnOfShortSecrets(log zerolog.Logger, settings []string) {
 	}
 }
 
-// WarnOfConfig logs what the configuration file has that should be looked at.
+// WarnOfConfig logs the warnings about the configuration file.
 func WarnOfConfig(log zerolog.Logger, warnings []string) {
 	for _, w := range warnings {
 		log.Warn().Dict("details", zerolog.Dict().Str("message", w)).Msg("config_warning")
 	}
 }
 
-// shorten returns a line that is too long as a shorter one with the same members:
+// shortenLine returns a line that is too long as a shorter one with the same members:
 // strings are cut, and other values that are long are left out. line_bytes says how
 // long the line was.
 //
 // line is one object of JSON with a line feed. The result is one too, no longer than
 // maxLine.
-func shorten(line []byte) []byte {
+func shortenLine(line []byte) []byte {
 	out := fmt.Appendf(make([]byte, 0, maxLine), `{"line_bytes":%d`, len(line))
 	out = appendShort(out, line, shortLine, func(name string, v jsontext.Value) jsontext.Value {
 		if name != `"details"` || v.Kind() != '{' {
-			return shortened(v)
+			return shortenValue(v)
 		}
-		details := appendShort(nil, v, shortDetails, func(_ string, v jsontext.Value) jsontext.Value { return shortened(v) })
+		details := appendShort(nil, v, shortDetails, func(_ string, v jsontext.Value) jsontext.Value { return shortenValue(v) })
 		return append(append([]byte{'{'}, bytes.TrimPrefix(details, []byte{','})...), '}')
 	})
 	return append(out, '}', '\n')
@@ -81,9 +81,9 @@ func appendShort(dst []byte, object jsontext.Value, room int, short func(name st
 	return dst
 }
 
-// shortened returns a JSON value that is fit for a log line: a long text is cut, another
+// shortenValue returns a JSON value that is fit for a log line: a long text is cut, another
 // long value is nil.
-func shortened(v jsontext.Value) jsontext.Value {
+func shortenValue(v jsontext.Value) jsontext.Value {
 	switch {
 	case len(v) <= shortValue:
 		return v

@@ -1,7 +1,6 @@
-// This file is the log of a gateway: JSON lines in zerolog's writer, secrets blotted out,
-// written by one goroutine that nobody waits for. A reader of stdout that stops must not
-// stop turns, so that what it does not take is kept up to a bound and then dropped and
-// counted.
+// This file is the log of a gateway: JSON lines in zerolog's writer, secrets blotted out, written
+// by one goroutine that nobody waits for. A stopped reader of stdout must not stop turns: lines
+// wait up to a bound, and further lines are dropped and counted.
 
 package process
 
@@ -20,18 +19,17 @@ import (
 )
 
 const (
-	// maxBacklog is how many bytes of log wait for a reader of stdout that does not
-	// read. What comes on top is dropped and counted: a full pipe must not stop turns.
+	// maxBacklog is how many bytes of log wait for a reader of stdout that does not read. Further
+	// lines are dropped and counted: a full pipe must not stop turns.
 	maxBacklog = 4 << 20
 	// logRetry is the pause after a write that failed: nobody may read the pipe now,
 	// but somebody may open it again, if it has a name, or make room on the disk.
 	logRetry = time.Second
 )
 
-// LogWriter takes lines without waiting, blots out secrets, and writes in a
-// goroutine of its own, many lines at a time when many come. What cannot be written
-// is kept: a reader that comes back misses nothing but what maxBacklog had no room
-// for, and reads how much that was.
+// LogWriter takes lines without waiting, blots out secrets, and writes in a goroutine of its own,
+// many lines at a time when many come. Unwritten lines are kept: a reader that comes back misses
+// only the lines beyond maxBacklog, and reads their number.
 //
 // Write may be called at the same time by many. taken, rest and out belong to the goroutine
 // alone. Two buffers change places, so that a steady log allocates nothing.
@@ -43,9 +41,9 @@ type LogWriter struct {
 	backlog []byte
 	dropped int
 
-	// Of the goroutine that writes: what it has taken of the backlog, and the part of
-	// it that is still to be written.
-	draining, rest []byte
+	// Of the writing goroutine: the lines that it has taken from the backlog, and their unwritten
+	// part.
+	draining, unwritten []byte
 
 	wake  chan struct{} // holds one token while the backlog may not be empty
 	stop  chan struct{}
@@ -62,7 +60,7 @@ func NewLogWriter(out io.Writer, secrets []string) *LogWriter {
 	// Goroutine (log writer): writes lines; those who log never wait for it.
 	// Ends: `Close`.
 	// Waits: `Close`, for a second: a reader of the log that is stuck does not hold up the end.
-	go w.loop()
+	go w.writeLines()
 	return w
 }
 
@@ -74,7 +72,7 @@ func (w *LogWriter) Write(line []byte) (int, error) {
 	n := len(line)
 	line = chat.EscapeHidden(w.secrets.JSON(line))
 	if len(line) > maxLine {
-		line = shorten(line)
+		line = shortenLine(line)
 	}
 	w.mu.Lock()
 	if len(w.backlog)+len(line) > maxBacklog {
@@ -90,48 +88,48 @@ func (w *LogWriter) Write(line []byte) (int, error) {
 	return n, nil
 }
 
-// loop writes what comes in, and tries again after a write that failed, until Close.
-func (w *LogWriter) loop() {
+// writeLines writes the lines as they come, and tries again after a failed write, until Close.
+func (w *LogWriter) writeLines() {
 	defer close(w.ended)
 	for {
 		select {
 		case <-w.wake:
 		case <-w.stop:
-			w.drain()
+			w.writeBacklog()
 			return
 		}
-		for !w.drain() {
+		for !w.writeBacklog() {
 			retry := time.NewTimer(logRetry)
 			select {
 			case <-retry.C:
 			case <-w.stop:
 				retry.Stop()
-				w.drain()
+				w.writeBacklog()
 				return
 			}
 		}
 	}
 }
 
-// drain writes what is left of the last write, then the backlog. It says whether it could write
-// all. A write that was cut in the middle of a line continues there: what a pipe has accepted,
-// its next reader finds in it.
-func (w *LogWriter) drain() bool {
+// writeBacklog writes the unwritten part of the last write, then the backlog. It says whether it
+// could write all. A write that was cut within a line continues there: the pipe's next reader finds
+// the first part in the pipe.
+func (w *LogWriter) writeBacklog() bool {
 	for {
-		if len(w.rest) == 0 && !w.swap() {
+		if len(w.unwritten) == 0 && !w.takeBacklog() {
 			return true
 		}
-		n, err := w.out.Write(w.rest)
-		w.rest = w.rest[n:]
-		if err != nil && len(w.rest) > 0 {
+		n, err := w.out.Write(w.unwritten)
+		w.unwritten = w.unwritten[n:]
+		if err != nil && len(w.unwritten) > 0 {
 			return false
 		}
 	}
 }
 
-// swap takes the backlog and says whether there was any. The buffer of what was
-// taken before holds the next backlog.
-func (w *LogWriter) swap() bool {
+// takeBacklog takes the backlog and says whether there was any. The buffer of the previous lines holds the
+// next backlog.
+func (w *LogWriter) takeBacklog() bool {
 	w.mu.Lock()
 	lines, dropped := w.backlog, w.dropped
 	w.backlog, w.dropped = w.draining[:0], 0
@@ -140,7 +138,7 @@ func (w *LogWriter) swap() bool {
 		lines = fmt.Appendf(lines, `{"timestamp":%q,"level":"WARNING","request_id":"","event":"log_lines_dropped","details":{"count":%d}}`+"\n",
 			time.Now().UTC().Format(timeFormat), dropped)
 	}
-	w.draining, w.rest = lines, lines
+	w.draining, w.unwritten = lines, lines
 	return len(lines) > 0
 }
 
@@ -157,8 +155,8 @@ func (w *LogWriter) Close() {
 
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// maxLoggedError is the most bytes of an error in the log: enough for the stack of a
-// panic. Others say what they have to say in less.
+// maxLoggedError is the most bytes of an error in the log: enough for the stack of a panic. Other
+// errors are shorter.
 const maxLoggedError = 8 << 10
 
 // logFormat sets zerolog's package-wide format, once in a process.
@@ -197,12 +195,12 @@ func NewLogger(w io.Writer, level string) zerolog.Logger {
 	return zerolog.New(w).Level(levelOf(level)).With().Timestamp().Logger()
 }
 
-// OwnLogger returns the logger for what no request caused.
+// OwnLogger returns the logger for lines without a request.
 func OwnLogger(l zerolog.Logger) zerolog.Logger {
 	return l.With().Str("request_id", "").Logger()
 }
 
-// levelOf is the level of SLUICE_LOG_LEVEL, which was checked before.
+// levelOf returns the level of SLUICE_LOG_LEVEL. The word was checked before.
 //
 // levelOf is not asked about words that it does not know; they would be info.
 func levelOf(name string) zerolog.Level {

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// What a service manager can be sent: sd_notify(3).
+// States for a service manager: sd_notify(3).
 const (
 	ready    = "READY=1"
 	stopping = "STOPPING=1"
@@ -20,12 +20,12 @@ const (
 // notifyTime bounds a datagram to a manager whose queue is full.
 const notifyTime = time.Second
 
-// Manager is the address of the socket of a service manager, as NOTIFY_SOCKET has it: a path,
-// or an abstract name that begins with @. Empty: there is none.
+// Manager is the address of the socket of a service manager, as NOTIFY_SOCKET has it: a path, or an
+// abstract name that begins with @. Empty without a manager.
 type Manager string
 
-// notify sends a state to the manager, if there is one.
-func (m Manager) notify(state string) error {
+// sendState sends a state to the manager, if there is one.
+func (m Manager) sendState(state string) error {
 	if m == "" {
 		return nil
 	}
@@ -39,10 +39,10 @@ func (m Manager) notify(state string) error {
 	return err
 }
 
-// notify sends a state to the service manager. One that cannot be reached ends the process by
+// notifyManager sends a state to the service manager. A manager that cannot be reached ends the process by
 // its own limit of time, so the log says why.
-func (s *Server) notify(state string) {
-	if err := s.cfg.Manager.notify(state); err != nil {
+func (s *Server) notifyManager(state string) {
+	if err := s.cfg.Manager.sendState(state); err != nil {
 		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("state", state).AnErr("cause", err)).Msg("notify_failed")
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// A connection is read at readRate bytes a second beyond its first freeBytes. What costs us
-// more than its bytes counts for more; docs/reliability.md has the figures.
+// A connection is read at readRate bytes a second beyond its first freeBytes. Expensive frames
+// count for more than their bytes; docs/reliability.md has the figures.
 const (
 	readRate  = 1 << 20
 	freeBytes = 4 << 20
-	// readSlice is what may be read after a wait: to wake up for each frame would cost more than
-	// the frame.
+	// readSlice is the number of bytes to read after a wait: to wake up for each frame would cost
+	// more than the frame.
 	readSlice = 64 << 10
-	// framePrice is what a frame counts at least that brings neither a request nor its end, and
-	// shortHead how long a request's head may be before each byte counts twice: it can be packed.
+	// framePrice is the least price of a frame that neither begins nor ends a request. Beyond
+	// shortHead, each byte of a request's head counts twice, as it may be packed.
 	framePrice = 128
 	shortHead  = 1 << 10
-	// resetPrice is what a reset counts that we send, and brokenPrice a request that was reset,
-	// by either side: work was begun for it that nobody wants.
+	// resetPrice is the price of a reset that we send, and brokenPrice of a request that either
+	// side has reset: its work is wasted.
 	resetPrice  = 256
 	brokenPrice = 4 << 10
 	// updateEvery is for how many bytes that were written a client may send an update of its
@@ -33,13 +33,13 @@ const (
 	updateEvery = 2 << 10
 )
 
-// paced is a connection over HTTP/2 that is read no faster than a client needs who has
-// something to say. A flood of frames would otherwise cost a core. Bodies do not count once
-// they are read, as that is bounded elsewhere.
+// paced is a connection over HTTP/2 that is read only as fast as an honest client needs. A flood of
+// frames would otherwise cost a core. Bodies do not count once they are read, as that is bounded
+// elsewhere.
 type paced struct {
 	encrypted
 	budget  atomic.Int64  // bytes that may be read at once; below 0: none
-	written atomic.Int64  // bytes for which no window was updated yet
+	written atomic.Int64  // bytes without an update of their window so far
 	done    chan struct{} // closed when the connection has ended
 	once    sync.Once
 
@@ -62,15 +62,15 @@ func newPaced(c encrypted) *paced {
 
 // Read implements io.Reader.
 func (p *paced) Read(b []byte) (int, error) {
-	if p.budget.Load() < 0 && !p.wait() {
+	if p.budget.Load() < 0 && !p.awaitBudget() {
 		return 0, net.ErrClosed
 	}
 	n, err := p.encrypted.Read(b)
 	price := n
 	for rest := b[:n]; len(rest) > 0; {
 		var f frameStart
-		if f, rest = p.in.next(rest); f.found {
-			price += p.price(f)
+		if f, rest = p.in.scanFrame(rest); f.found {
+			price += p.priceOf(f)
 		}
 	}
 	p.budget.Add(-int64(price))
@@ -83,15 +83,15 @@ func (p *paced) Write(b []byte) (int, error) {
 	p.written.Add(int64(n))
 	for rest := b[:n]; len(rest) > 0; {
 		var f frameStart
-		if f, rest = p.out.next(rest); f.found && f.kind == http2.FrameRSTStream {
+		if f, rest = p.out.scanFrame(rest); f.found && f.kind == http2.FrameRSTStream {
 			p.budget.Add(-resetPrice)
 		}
 	}
 	return n, err
 }
 
-// wait returns when something may be read again; false: the connection has ended.
-func (p *paced) wait() bool {
+// awaitBudget waits until bytes may be read again. It returns false if the connection has ended.
+func (p *paced) awaitBudget() bool {
 	for {
 		now := time.Now()
 		p.budget.Add(min(freeBytes, int64(now.Sub(p.filled).Seconds()*readRate)))
@@ -111,8 +111,8 @@ func (p *paced) wait() bool {
 	}
 }
 
-// price returns what a frame that was read counts besides its bytes.
-func (p *paced) price(f frameStart) int {
+// priceOf returns the price of a frame in addition to its bytes.
+func (p *paced) priceOf(f frameStart) int {
 	least := max(0, framePrice-frameHeader-f.length)
 	switch f.kind {
 	case http2.FrameHeaders:
@@ -132,8 +132,8 @@ func (p *paced) price(f frameStart) int {
 	return least
 }
 
-// ended counts a request whose handler returns, if it was broken off.
-func (p *paced) ended(request context.Context) {
+// chargeBroken counts a request whose handler returns, if it was broken off.
+func (p *paced) chargeBroken(request context.Context) {
 	if request.Err() != nil {
 		p.budget.Add(-brokenPrice)
 	}
@@ -161,7 +161,7 @@ type frameScan struct {
 	skip   int // bytes until the next header
 }
 
-// frameStart is what a frame's header says.
+// frameStart has the fields of a frame's header.
 type frameStart struct {
 	found  bool
 	kind   http2.FrameType
@@ -169,8 +169,8 @@ type frameStart struct {
 	length int // without the header
 }
 
-// next goes on in b, which is not empty, to behind the next header or to its end.
-func (s *frameScan) next(b []byte) (f frameStart, rest []byte) {
+// scanFrame reads on in b, up to behind the next header or to its end. b must not be empty.
+func (s *frameScan) scanFrame(b []byte) (f frameStart, rest []byte) {
 	n := min(s.skip, len(b))
 	s.skip -= n
 	b = b[n:]

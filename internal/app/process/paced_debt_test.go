@@ -14,7 +14,7 @@ func TestLargeDebtIsWaitedFor(t *testing.T) {
 		const debt = 16 << 30
 		p.budget.Store(-debt)
 		began := time.Now()
-		if !p.wait() {
+		if !p.awaitBudget() {
 			t.Fatal("the connection has ended")
 		}
 		if waited, want := time.Since(began), time.Duration(debt/readRate)*time.Second; waited < want || waited > want+want/10 {

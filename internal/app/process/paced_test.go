@@ -112,11 +112,11 @@ func TestWhatIsNotPaced(t *testing.T) {
 			t.Errorf("64 MiB of bodies took %v", d)
 		}
 		update := frameStart{found: true, kind: http2.FrameWindowUpdate, length: 4}
-		if p.price(update) == 0 {
+		if p.priceOf(update) == 0 {
 			t.Error("a window update is free while nothing was written")
 		}
 		_, _ = p.Write(frames(func(f *http2.Framer) { _ = f.WriteData(1, false, make([]byte, 2*updateEvery)) }))
-		if first, second, third := p.price(update), p.price(update), p.price(update); first != 0 || second != 0 || third == 0 {
+		if first, second, third := p.priceOf(update), p.priceOf(update), p.priceOf(update); first != 0 || second != 0 || third == 0 {
 			t.Errorf("after so much as two are free for, window updates count %d, %d, %d", first, second, third)
 		}
 		before := p.budget.Load()
@@ -132,12 +132,12 @@ func TestWhatIsNotPaced(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		before = p.budget.Load()
-		p.ended(ctx)
+		p.chargeBroken(ctx)
 		if p.budget.Load() != before {
 			t.Error("a request that ended well counts")
 		}
 		cancel()
-		p.ended(ctx)
+		p.chargeBroken(ctx)
 		if got := before - p.budget.Load(); got != brokenPrice {
 			t.Errorf("a request that was reset counts %d, want %d", got, brokenPrice)
 		}
@@ -160,7 +160,7 @@ func TestPaceToTheByte(t *testing.T) {
 			}
 		}
 		_, _ = p.Write(make([]byte, updateEvery))
-		if price := p.price(frameStart{found: true, kind: http2.FrameWindowUpdate, length: 4}); price != 0 {
+		if price := p.priceOf(frameStart{found: true, kind: http2.FrameWindowUpdate, length: 4}); price != 0 {
 			t.Errorf("an update for %d bytes counts %d", updateEvery, price)
 		}
 	})

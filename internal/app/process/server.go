@@ -1,7 +1,6 @@
-// This file listens and drains. Draining has three steps, each with its limit: nothing new
-// is let in, running streams may end by themselves, then they are ended and get the
-// time of one write. A second signal skips what is left of that, so that the end comes
-// within a second.
+// This file listens and drains. Draining has three steps, each with its limit: nothing new is let
+// in, running streams may end by themselves, then they are ended and get the time of one write. A
+// second signal skips the rest of that, so that the end comes within a second.
 
 package process
 
@@ -41,8 +40,8 @@ const (
 	// readTime is how long the requests of connections that were accepted last get to be read:
 	// net/http closes a connection without an answer if it reads the first request after Shutdown.
 	readTime = 20 * time.Millisecond
-	// FlushTime is how long what was measured may take to be sent at the end, and leastFlush
-	// how long it may if running streams have used up the time to drain.
+	// FlushTime bounds the sending of measurements at the end. leastFlush is the time that it has
+	// even if running streams have used up the time to drain.
 	FlushTime  = 5 * time.Second
 	leastFlush = time.Second
 )
@@ -60,15 +59,15 @@ type Turns interface {
 	Abort(cause error)
 }
 
-// Place is what the connection of a request holds among those that there is room for:
-// see conns.Place and conns.Stream.
+// Place is the place of a request's connection among the bounded ones: see conns.Place and
+// conns.Stream.
 type Place interface {
 	Surplus() bool
 	Waiting()
 	Busy()
 }
 
-// ServerConfig is what a Server serves, and how long its end may take.
+// ServerConfig has the parts of a Server, and the times of its end.
 type ServerConfig struct {
 	Handler http.Handler
 	Turns   Turns
@@ -88,7 +87,7 @@ type ServerConfig struct {
 	DrainTimeout, WriteTimeout time.Duration
 	// Manager learns when requests are served, and when that ends.
 	Manager Manager
-	// Flush sends what was measured, within a limit, before the end is logged.
+	// Flush sends the measurements, within a limit, before the end is logged.
 	Flush func(limit time.Duration)
 	Log   zerolog.Logger
 }
@@ -98,7 +97,7 @@ type Server struct {
 	cfg    ServerConfig
 	socket net.Listener
 	http   *http.Server
-	admin  *http.Server // nil: there is no address for operators
+	admin  *http.Server // nil without an address for operators
 	http2  *http2Server // nil: nothing is encrypted
 	failed chan error   // the HTTP server's, when it stops by itself
 
@@ -107,26 +106,25 @@ type Server struct {
 	once    sync.Once
 }
 
-// Listen opens a port. That for clients is opened first, so that an address in use is found
+// Listen opens a port. The port for clients is opened first, so that an address in use is found
 // before anything is started.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	ln, err := listenConfig().Listen(ctx, "tcp", addr)
-	return ln, explained(addr, err)
+	return ln, explainInUse(addr, err)
 }
 
-// explained says what to do about an address that another process has.
-func explained(addr string, err error) error {
+// explainInUse adds advice to the error of an address that another process has.
+func explainInUse(addr string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("another process listens on %s: end it, or choose another port (0 is a free one): %w", addr, err)
 	}
 	return err
 }
 
-// Serve accepts and serves what comes to socket, which is closed with the Server. An error
-// is that of the address for operators, and leaves the socket open. The caller must call
-// Close.
+// Serve accepts and serves the connections of socket, and closes it with the Server. An error is
+// that of the address for operators, and leaves the socket open. The caller must call Close.
 //
-// The connections for operators have no limit, as their address is not for the public.
+// Connections of operators are not bounded, as their address is not for the public.
 func Serve(ctx context.Context, socket net.Listener, cfg ServerConfig) (_ *Server, err error) {
 	s := &Server{cfg: cfg, socket: socket, failed: make(chan error, 1), ended: make(chan struct{})}
 	if s.http, s.http2, err = s.newHTTP(cfg.Handler, cfg.Limiter); err != nil {
@@ -144,12 +142,12 @@ func Serve(ctx context.Context, socket net.Listener, cfg ServerConfig) (_ *Serve
 		// Goroutine (certificate): reads its files every five seconds.
 		// Ends: `Close`.
 		// Waits: `Close`.
-		s.looking.Go(func() { cfg.Certificate.keep(s.ended) })
+		s.looking.Go(func() { cfg.Certificate.watchFiles(s.ended) })
 	}
 	// Goroutine (HTTP server): accepts and serves.
 	// Ends: `Close` or `Shutdown`.
 	// Waits: nobody: `failed` has room for its error; `Run` reads it if the server stops by itself.
-	go func() { s.failed <- s.serve(s.http, socket) }() // ends with Close
+	go func() { s.failed <- s.serveListener(s.http, socket) }() // ends with Close
 	return s, nil
 }
 
@@ -169,12 +167,12 @@ func (s *Server) serveAdmin(ctx context.Context) (err error) {
 	// Goroutine (server of the admin address): accepts and serves.
 	// Ends: `Close`.
 	// Waits: nobody: it touches nothing after `Close`.
-	go func() { _ = s.serve(s.admin, ln) }() // ends with Close
+	go func() { _ = s.serveListener(s.admin, ln) }() // ends with Close
 	return nil
 }
 
-// serve accepts what comes to ln until server ends.
-func (s *Server) serve(server *http.Server, ln net.Listener) error {
+// serveListener accepts the connections of ln until server ends.
+func (s *Server) serveListener(server *http.Server, ln net.Listener) error {
 	if s.cfg.Certificate == nil {
 		return server.Serve(ln)
 	}
@@ -190,15 +188,15 @@ func (s *Server) newHTTP(h http.Handler, l *conns.Limiter) (*http.Server, *http2
 	}
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return s.cfg.ConnContext(ctx, c, nil) }
 	if l != nil {
-		server.ConnState = func(c net.Conn, state http.ConnState) { l.State(accepted(c), state) }
+		server.ConnState = func(c net.Conn, state http.ConnState) { l.State(acceptedConn(c), state) }
 		server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-			return s.cfg.ConnContext(ctx, c, l.Place(accepted(c)))
+			return s.cfg.ConnContext(ctx, c, l.Place(acceptedConn(c)))
 		}
 	}
 	if s.cfg.Certificate == nil {
 		return server, nil, nil
 	}
-	server.TLSConfig = s.cfg.Certificate.config()
+	server.TLSConfig = s.cfg.Certificate.tlsConfig()
 	h2, err := newHTTP2(server, &s.cfg, l)
 	return server, h2, err
 }
@@ -228,7 +226,7 @@ func (s *Server) Close() {
 // server stopped by itself.
 func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	log := s.cfg.Log
-	s.notify(ready)
+	s.notifyManager(ready)
 	select {
 	case err := <-s.failed:
 		log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("server_failed")
@@ -237,13 +235,13 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	case <-signals:
 	}
 	began := time.Now()
-	s.notify(stopping)
+	s.notifyManager(stopping)
 	log.Info().Dict("details", zerolog.Dict().Dur("timeout_ms", s.cfg.DrainTimeout)).Msg("draining")
 	s.cfg.Turns.Drain()
 	if s.http2 != nil {
 		s.http2.goAway()
 	}
-	hurried := s.drain(signals)
+	hurried := s.drainTurns(signals)
 	limit := lastBytes
 	if hurried {
 		limit = forced
@@ -265,11 +263,10 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	return nil
 }
 
-// drain returns when no stream runs any more. It says whether a second signal
-// cut it short.
+// drainTurns returns when no stream runs any more. It reports whether a second signal cut it short.
 //
 // The goroutine in it ends when the streams have ended, or with the function.
-func (s *Server) drain(signals <-chan os.Signal) (hurried bool) {
+func (s *Server) drainTurns(signals <-chan os.Signal) (hurried bool) {
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// userTimeout is TCP_USER_TIMEOUT in milliseconds: a client that vanished
-	// without a FIN is noticed when what was sent to it stays unacknowledged for
-	// this long. Without it the kernel tries for a quarter of an hour.
+	// userTimeout is TCP_USER_TIMEOUT in milliseconds. A client that vanished without a FIN is
+	// noticed when sent bytes stay unacknowledged for so long. Without it the kernel tries for a
+	// quarter of an hour.
 	userTimeout = 30_000
-	// sendBuffer bounds what the kernel buffers for a client that does not read;
-	// left to itself it grows to megabytes, and outlives the connection.
+	// sendBuffer bounds the kernel's buffer for a client that does not read. Without a bound it
+	// grows to megabytes, and outlives the connection.
 	sendBuffer = 64 << 10
 )
 
-// listenConfig sets options on the listening socket, which the kernel passes on
-// to each connection: nothing per connection is left to do, and what encrypts a
-// connection finds them set.
+// listenConfig sets options on the listening socket, and the kernel passes them on to each
+// connection. So no connection has to be changed, and encrypted ones have the options too.
 //
 // Multipath TCP, which Go listens with by default, is off: not every kernel passes these
 // options on from such a socket.

@@ -81,14 +81,14 @@ func TestKeptIsTheStoreInMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer g.Close()
-				if n := g.Kept(); n > 1000 {
+				if n := g.StoreBytes(); n > 1000 {
 					t.Errorf("%d bytes before the first turn", n)
 				}
 				client := wholetest.Peer{Client: http.Client{Transport: testnet.Serve(t, g)}}
 				if status, reply := client.Ask(t, http.MethodPost, "/chat/stream", `{"input":"`+strings.Repeat("word ", 400)+`"}`); status != http.StatusOK || !strings.Contains(reply, "event: done") {
 					t.Fatalf("%d %s", status, reply)
 				}
-				if n := g.Kept(); (n > 2000) != some {
+				if n := g.StoreBytes(); (n > 2000) != some {
 					t.Errorf("%d bytes behind a turn", n)
 				}
 			})
