@@ -1,7 +1,6 @@
-// This file decides what answers a request: the built-in agent, the team, a workflow, or
-// what a paused turn continues with. It also puts around that what every answer goes through,
-// in one order: questions to people outside, then the memory of conversations, then the checks,
-// then the recorder, then what answers.
+// This file decides which part answers a request: the built-in agent, the team, a workflow, or the
+// continuation of a paused turn. It also puts the common layers around each answer, from the
+// outside in: questions to people, the memory of conversations, the checks, the recorder.
 
 package gateway
 
@@ -17,19 +16,18 @@ import (
 	"sluice/stream"
 )
 
-// answerer is something that answers: the built-in agent, the team, or a workflow, and
-// what stands around it. Outside first: questions to people, who are asked whatever the
-// answer then looks like; the memory of conversations, which keeps an answer as it was
-// sent; the checks, if they apply to the request.
+// answerer is a part that answers, such as the built-in agent, the team or a workflow, with the
+// layers around it. The layers, from the outside in: questions to people, the memory of
+// conversations, which stores the answer as sent, and the checks if they apply.
 //
 // It is made with a registry and never changes.
 type answerer struct {
-	bare    stream.Runner
-	whole   stream.Runner // without checks
-	timeout time.Duration // of a workflow's run; 0: that of a turn
-	sum     string        // of a workflow's definition
-	kind    string        // of a workflow's runs, and how long they are kept
-	days    *int
+	bare      stream.Runner
+	unchecked stream.Runner // without checks
+	timeout   time.Duration // of a workflow's run; 0: that of a turn
+	sum       string        // of a workflow's definition
+	kind      string        // of a workflow's runs, and how long they are kept
+	days      *int
 
 	// goingOn returns the answerer that continues with a workflow's run in place of beginning
 	// one; before are the events of its turn, which another process has emitted.
@@ -53,7 +51,7 @@ type answererMaker struct {
 // the events of its turn that another process has emitted.
 func (m *answererMaker) newAnswerer(r stream.Runner, asking func(stream.Runner) stream.Runner, before ...stream.Event) *answerer {
 	a := &answerer{bare: m.tape.withRecording(m.tools.withCaller(r)), memory: m.state, asking: asking, before: before}
-	a.whole = a.around(a.bare)
+	a.unchecked = a.withLayers(a.bare)
 	return a
 }
 
@@ -81,12 +79,13 @@ func (f runFunc) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 	return f(ctx, req, sink)
 }
 
-// around puts questions to people and the memory of conversations around a runner.
-func (a *answerer) around(r stream.Runner) stream.Runner {
+// withLayers puts questions to people and the memory of conversations around a runner.
+func (a *answerer) withLayers(r stream.Runner) stream.Runner {
 	return a.asking(a.memory.withMemory(r, a.before))
 }
 
-// setDefaults gives a request for a run the workflow's kind and retention, if the request has none.
+// setDefaults gives a request for a run the workflow's kind and retention, if the request lacks
+// them.
 //
 // A request's own kind and retention win.
 func (a *answerer) setDefaults(req *chat.Request) {

@@ -51,7 +51,7 @@ func openQuestions(c *commonParts, s *storedState, tools *serverTools) (*questio
 	}
 	cfg.FourEyes = c.cfg.Auth.FourEyes
 	cfg.Tools, cfg.Problems = tools.toolsOf(toolsOfAsking, tools.client).Tools, tools.client.Problems
-	cfg.Readable, cfg.Valid, cfg.Metrics = checkReadable, misfits, c.metrics
+	cfg.Readable, cfg.Valid, cfg.Metrics = checkReadable, problemsOf, c.metrics
 	if s != nil {
 		cfg.Store = s.store
 		cfg.Crowded = func(ctx context.Context, req *chat.Request) (bool, error) {
@@ -84,7 +84,7 @@ func needsPeople(c *commonParts, mode approval.Mode) bool {
 	return false
 }
 
-// checkReadable says why a turn that waits cannot continue here; nil: it can.
+// checkReadable returns the reason why a turn that waits cannot continue here, or nil if it can.
 //
 // It is asked when an answer comes, before the token is used up, so that the person learns
 // of it at once.
@@ -101,12 +101,12 @@ func checkReadable(p *run.Paused) error {
 	return fmt.Errorf("nobody knows how to go on with the state of %q", p.Kind)
 }
 
-// misfits says what is wrong with what a person has filled in. A schema that cannot be used
-// was a fault of the file, so it lets nothing through.
+// problemsOf returns the faults of a person's input. A schema that cannot be used was a fault of
+// the file, so it lets nothing through.
 //
-// The list is empty if value is right. schema is that of a human node, value what came from
+// The list is empty if value is right. schema is that of a human node, and value comes from
 // outside.
-func misfits(schema, value jsontext.Value) []tool.Problem {
+func problemsOf(schema, value jsontext.Value) []tool.Problem {
 	s, _, err := tool.Compile(schema, tool.Room)
 	if err != nil {
 		return []tool.Problem{{Rule: "cannot be checked: its schema cannot be used"}}

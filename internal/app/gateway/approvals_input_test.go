@@ -11,11 +11,11 @@ func TestInputOfAPersonFitsItsSchema(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","required":["sum"],"properties":{"sum":{"type":"number","maximum":100}}}`
 	for value, wrong := range map[string]int{`{"sum":20}`: 0, `{"sum":200}`: 1, `{}`: 1, `{"sum":"x"}`: 1, `7`: 1} {
-		if got := misfits(jsontext.Value(schema), jsontext.Value(value)); len(got) != wrong {
+		if got := problemsOf(jsontext.Value(schema), jsontext.Value(value)); len(got) != wrong {
 			t.Errorf("%s: %+v", value, got)
 		}
 	}
-	if got := misfits(jsontext.Value(`{"type":7}`), jsontext.Value(`{}`)); len(got) != 1 {
+	if got := problemsOf(jsontext.Value(`{"type":7}`), jsontext.Value(`{}`)); len(got) != 1 {
 		t.Errorf("a schema that is none: %+v", got)
 	}
 }

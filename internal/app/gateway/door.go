@@ -1,5 +1,5 @@
-// This file puts the door together: the key file, the issuers, the proxies, and who of the
-// tenants may be served. What each method does is in the packages below access.
+// This file puts the door together: the key file, the issuers, the proxies, and who of the tenants
+// may be served. The packages below access have the methods themselves.
 
 package gateway
 

@@ -33,7 +33,7 @@ func (g *Gateway) Tasks() *task.Service       { return g.state.tasks }
 func SharingOf(at store.Location, in store.Store, owned bool) limit.Sharing {
 	s := storedState{store: in, owned: owned, tasks: task.New(task.Config{Store: in})}
 	defer s.tasks.Close()
-	return s.sharing(at)
+	return s.limitSharing(at)
 }
 
 // Admin is what operators reach.

@@ -55,9 +55,9 @@ type Gateway struct {
 // children and sessions end with it. The caller must call Close. A fault in what cfg
 // says of MCP servers is a *config.Error.
 //
-// What was opened before an error is closed again. The order is that of dependence;
-// settings that are corrected on the way (the place of todos) are in g.cfg, while started
-// keeps what was asked for, to which a reload is compared.
+// On an error it closes the parts that it has opened. The order is that of dependence. g.cfg has
+// the settings as they were corrected on the way, such as the place of todos. started keeps the
+// requested ones, for a reload to compare.
 func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
 	c := &commonParts{cfg: cfg, log: process.OwnLogger(log), metrics: metrics.New(), health: new(health.Registry), seams: with}
 	g := &Gateway{commonParts: c, started: cfg}
@@ -103,7 +103,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	gate.limiter = g.limiter
 	g.tools.startTools(ctx, c, g.state)
 	watchParts(c, g.models, g.tools.client)
-	c.health.Add(g.state.checkers()...)
+	c.health.Add(g.state.healthParts()...)
 	if g.telemetry, err = startTelemetry(c); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (g *Gateway) newChooser() *chooser {
 func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	cfg := &g.started
 	server := settings.Of[handlers.Config](cfg)
-	server.Runner, server.Choose, server.Model = g.chooser.alone.whole, g.chooser.chooseRunner, defaultModel(g.models)
+	server.Runner, server.Choose, server.Model = g.chooser.alone.unchecked, g.chooser.chooseRunner, defaultModel(g.models)
 	server.Retracts = g.canRetract()
 	server.Tools, server.TokensByModel = g.tools.client.Tools, len(cfg.Models) > 0
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.spanTracer()
@@ -159,8 +159,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.Se
 
 // Close ends everything behind the HTTP server; no stream may run any more.
 //
-// It works on a Gateway that New has made half of. The order is the opposite of New's; the
-// telemetry is sent first, while what it measures is still there.
+// It works on a Gateway that New has made half of. The order is the opposite of New's, but the
+// telemetry is sent first, while the measured parts still exist.
 func (g *Gateway) Close() {
 	g.telemetry.flushPending(process.FlushTime)
 	if g.server != nil {

@@ -31,11 +31,11 @@ type Service struct {
 	out   *process.LogWriter
 }
 
-// Listen starts a gateway and serves on the Addr of its Process. The log goes to out, which is not
-// waited for. ctx is the process's lifetime, as for New. The caller must call Close.
+// Listen starts a gateway and serves on the Addr of its Process. The log goes to out, and nobody
+// waits for it. ctx is the process's lifetime, as for New. The caller must call Close.
 //
-// It opens the port before anything else, so that a port in use is found before children
-// are started. An error leaves nothing open.
+// It opens the port before anything else, so that a port in use is found before children are
+// started. On an error everything is closed.
 func Listen(ctx context.Context, cfg settings.Config, out io.Writer) (_ *Service, err error) {
 	w := process.NewLogWriter(out, cfg.Secrets())
 	defer func() {
@@ -72,7 +72,7 @@ func Listen(ctx context.Context, cfg settings.Config, out io.Writer) (_ *Service
 	return s, nil
 }
 
-// serve opens what is left to open, and serves; limiter is nil where connections are not bounded.
+// serve opens the remaining parts, and serves; limiter is nil if connections are not bounded.
 func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns.Limiter) (*process.Server, error) {
 	if from := settings.Of[settings.Process](&s.cfg).TLS; from.On() {
 		var err error
@@ -81,7 +81,7 @@ func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns
 		}
 		watchCertificate(s.commonParts, s.cert)
 	}
-	front, err := process.Serve(ctx, socket, s.served(limiter))
+	front, err := process.Serve(ctx, socket, s.processConfig(limiter))
 	if err != nil {
 		return nil, fmt.Errorf("SLUICE_ADMIN_ADDR: %w", err)
 	}
@@ -91,11 +91,11 @@ func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns
 // Encrypted says whether the addresses speak TLS.
 func (s *Service) Encrypted() bool { return s.cert != nil }
 
-// HasSecretFiles says whether there is a certificate or a key file, which can be looked at again.
+// HasSecretFiles reports whether a certificate or a key file can be read again.
 func (s *Service) HasSecretFiles() bool { return s.cert != nil || s.entrance.ring != nil }
 
-// Look reads the key file and the files of the certificate again; what the latter hold is for new
-// handshakes.
+// Look reads the key file and the certificate's files again; new handshakes use the new
+// certificate.
 func (s *Service) Look() {
 	s.entrance.lookAtKeys()
 	if s.cert != nil {
@@ -103,8 +103,8 @@ func (s *Service) Look() {
 	}
 }
 
-// served is what the process serves.
-func (s *Service) served(limiter *conns.Limiter) process.ServerConfig {
+// processConfig returns the configuration of the process's server.
+func (s *Service) processConfig(limiter *conns.Limiter) process.ServerConfig {
 	g := s.Gateway
 	if limiter != nil {
 		watchConnections(g.metrics, limiter)
@@ -137,7 +137,7 @@ func connContext(ctx context.Context, c net.Conn, place process.Place) context.C
 // Addr returns the address that it listens on.
 func (s *Service) Addr() string { return s.front.Addr() }
 
-// Close ends all: connections, what is behind them, and last the log.
+// Close ends all: connections, the parts behind them, and last the log.
 //
 // Streams that still run after a moment are cut: see process.Server.Close.
 func (s *Service) Close() {
@@ -154,15 +154,14 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 		Str("addr", s.Addr()).Str("model", s.Model()).Str("version", s.cfg.Version)).Msg("listening")
 	err := s.front.Run(ctx, signals)
 	if errors.Is(err, process.ErrHurried) {
-		_ = s.tools.client.Kill() // what it leaves ends with this process
+		_ = s.tools.client.Kill() // remaining children end with this process
 	}
 	return err
 }
 
-// logProxy logs which proxies requests to models go through, without what is secret
-// in their URLs.
+// logProxy logs the proxies for requests to models, without the secrets in their URLs.
 //
-// It logs nothing where there are no proxies.
+// It logs nothing without proxies.
 func logProxy(c *commonParts) {
 	p := c.cfg.Proxy
 	if p.None() {

@@ -1,6 +1,5 @@
-// This file counts what is asked for: it joins package limit with the HTTP server, whose
-// requests are charged, the models, whose calls are, and the store, which counts for all
-// gateways.
+// This file joins package limit with the HTTP server, whose requests are charged, with the models,
+// whose calls are charged, and with the store for the counts of all gateways.
 
 package gateway
 
@@ -24,12 +23,12 @@ func openLimits(c *commonParts, s *storedState) *limit.Limiter {
 	}
 	return limit.New(limit.Config{
 		Spec: c.cfg.Limits, Tenants: c.cfg.Tenants, Places: settings.Of[handlers.Config](&c.cfg).MaxStreams,
-		Sharing: s.sharing(settings.Of[store.Config](&c.cfg).At), Metrics: c.metrics, Log: c.log,
+		Sharing: s.limitSharing(settings.Of[store.Config](&c.cfg).At), Metrics: c.metrics, Log: c.log,
 	})
 }
 
-// sharing returns how limits hold beyond this process. It works on nil.
-func (s *storedState) sharing(at store.Location) limit.Sharing {
+// limitSharing returns the way in which limits hold beyond this process. It works on nil.
+func (s *storedState) limitSharing(at store.Location) limit.Sharing {
 	if s == nil || s.owned && !at.Shared() {
 		return limit.Sharing{}
 	}
@@ -64,7 +63,7 @@ func (l requestLimiter) Admit(r *http.Request, who chat.Principal, what handlers
 	return a, err
 }
 
-// kindOf returns what a request is charged for in the words of package limit.
+// kindOf returns the charges of a request in the terms of package limit.
 func kindOf(what handlers.Spending) (kind limit.Kind) {
 	for _, of := range [...]struct {
 		what handlers.Spending
@@ -79,7 +78,7 @@ func kindOf(what handlers.Spending) (kind limit.Kind) {
 	return kind
 }
 
-// subject returns who is charged for a request.
+// subject returns the subject that is charged for a request.
 func (l requestLimiter) subject(r *http.Request, who chat.Principal) limit.Subject {
 	s := subjectOf(who)
 	if s.User == "" {
@@ -88,8 +87,8 @@ func (l requestLimiter) subject(r *http.Request, who chat.Principal) limit.Subje
 	return s
 }
 
-// subjectOf returns who is charged for what goes on without a request. The anonymous are nobody
-// in particular.
+// subjectOf returns the subject that is charged for work without a request. For an anonymous sender
+// the subject does not have a user.
 func subjectOf(who chat.Principal) limit.Subject {
 	s := limit.Subject{Tenant: who.Tenant, Class: who.Class}
 	if who.IsKnown() {

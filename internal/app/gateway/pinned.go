@@ -11,9 +11,9 @@ import (
 	"sluice/internal/engine/workflow/graph"
 )
 
-// A run is pinned to its definition and to the settings of its agents: what a file says
-// later is for later runs. Models and servers are not pinned, as their keys are no part of
-// what is stored; a run that needs one which is gone says so when it comes to that.
+// A run is pinned to its definition and to the settings of its agents: a later file is for later
+// runs. Models and servers are not pinned, as their keys are not stored. A run that needs a missing
+// one reports that when it gets there.
 
 // pinnedAgents is graph.Definition.Agents: the settings of the agents that the nodes
 // name, and of those that these may call.
@@ -29,7 +29,7 @@ type pinnedAgents struct {
 // definition.
 func pinFlow(w *graph.Workflow, team []router.AgentSpec, timeout time.Duration) (*graph.Workflow, error) {
 	named := w.Agents()
-	for i := 0; i < len(named); i++ { // grows with what the agents may call
+	for i := 0; i < len(named); i++ { // grows by the delegates of the agents
 		for _, a := range team {
 			if a.ID != named[i] {
 				continue
@@ -42,7 +42,7 @@ func pinFlow(w *graph.Workflow, team []router.AgentSpec, timeout time.Duration) 
 		}
 	}
 	p := pinnedAgents{Timeout: timeout}
-	for _, a := range team { // those elsewhere have no steps to continue from, and their headers may hold keys
+	for _, a := range team { // remote agents lack steps to continue from, and their headers may hold keys
 		if a.Remote == nil && slices.Contains(named, a.ID) {
 			p.Agents = append(p.Agents, a)
 		}

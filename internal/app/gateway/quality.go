@@ -1,5 +1,5 @@
-// This file gives package quality what it needs of the others: models, agents with their
-// tools, channels, style and receivers.
+// This file gives package quality its parts: models, agents with their tools, channels, style and
+// receivers.
 
 package gateway
 

@@ -1,7 +1,6 @@
-// This file puts the tape of a recording between the gateway and everything outside of a
-// turn: transports, tools, names of tools. The same seams serve to run a recorded turn
-// again with what was recorded. Without a tape each of these functions returns what it was
-// given.
+// This file puts the tape of a recording between the gateway and everything outside of a turn:
+// transports, tools, names of tools. The same seams run a recorded turn again, with the recorded
+// answers. Without a tape each of these functions returns its argument.
 
 package gateway
 
@@ -77,7 +76,7 @@ func (r recordedRunner) Run(ctx context.Context, req *chat.Request, sink stream.
 
 // unrecordedCause returns the stored thing that a turn continues with, or "" for a new turn.
 //
-// Such a turn can be played but not run again: what it continues with is not in the recording.
+// Such a turn can be played but not run again, since the recording lacks that thing.
 func unrecordedCause(req *chat.Request) string {
 	switch {
 	case req.Resumed != nil:

@@ -32,14 +32,14 @@ import (
 // turn that has begun with it ends with it.
 type registry struct {
 	spec      router.Spec
-	runner    *answerer // nil: there are no agents
+	runner    *answerer // nil without agents
 	team      *router.Team
 	described *handlers.Team
 	single    time.Duration // of a turn of one agent by itself
 	// remotes are the agents that are somewhere else, by id.
 	remotes map[string]*remote.Agent
 
-	// tenants are the registries of those who may not use everything, by their ids; nil: everybody may.
+	// tenants are the registries of restricted tenants, by their ids; nil without restrictions.
 	tenants map[string]*registry
 
 	flows   teamFlows
@@ -72,8 +72,8 @@ func (m *registryMaker) newRegistry(file settings.Config, team roster.Team) *reg
 	return r
 }
 
-// registryFor makes the registry of those who may use what a tenant may. Agents that others call, and
-// those of workflows, are not looked at: who may use one may use what it consists of.
+// registryFor makes the registry for the rights of a tenant. Agents that others call, and those of
+// workflows, are not checked: the right to use a part includes the parts that it uses.
 func (m *registryMaker) registryFor(file settings.Config, team roster.Team, t limit.Tenant) *registry {
 	spec := file.Team
 	spec.Agents = team.Written
@@ -114,8 +114,8 @@ func (m *registryMaker) registryFor(file settings.Config, team roster.Team, t li
 	return r
 }
 
-// restrict takes out of the catalogue what a tenant may not use. What is shared with other registries
-// is copied.
+// restrict removes the parts that a tenant may not use from the catalogue. It copies the parts that
+// other registries share.
 func (r *registry) restrict(t limit.Tenant) {
 	if t.Agents != nil {
 		r.spec.Agents = slices.DeleteFunc(slices.Clone(r.spec.Agents), func(a router.AgentSpec) bool { return !t.May(a.ID) })
@@ -152,7 +152,7 @@ func (r *registry) describeTeam(version string) *handlers.Team {
 // notNull is never null in JSON.
 func notNull(texts []string) []string { return append([]string{}, texts...) }
 
-// version is equal for files that say the same of their teams.
+// version is equal for files with equal teams.
 //
 // It is twelve hexadecimal digits of a SHA-256: it distinguishes versions and protects nothing.
 func (r *registry) version() string {

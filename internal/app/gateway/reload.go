@@ -16,11 +16,10 @@ import (
 	"sluice/mcpclient/servers"
 )
 
-// Reload takes over the team of another reading of the configuration file, and what it
-// says of quality, channels, style, tenants and limits, for the turns that begin from now on. err is that of
-// the reading. A file that is faulty, or
-// whose models, budget, memory, tasks or MCP servers are not those that run, changes nothing: the
-// error, which is in the log, says why. It may be called concurrently.
+// Reload takes over another reading of the configuration file for new turns: team, quality,
+// channels, style, tenants and limits. err is the error of the reading. It changes nothing if the
+// file is faulty, or if models, budget, memory, tasks or MCP servers differ from the running ones.
+// The error, also in the log, says why. It may be called concurrently.
 //
 // When it returns, the next turn sees the new team. Cards of new remote agents are waited
 // for settleTime at most.
@@ -43,11 +42,9 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	return nil
 }
 
-// needsRestart returns the faults of the sections that differ from what runs and cannot
-// change without a restart; nil if there are none.
+// needsRestart returns the faults of changed sections that need a restart, or nil.
 //
-// It compares with what was asked for at the start, since what runs may have been
-// corrected.
+// It compares with the settings of the start, since the running ones may have been corrected.
 func (g *Gateway) needsRestart(cfg settings.Config) error {
 	var faults []config.Fault
 	check := func(section string, runs, asked any) {

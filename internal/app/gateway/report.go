@@ -11,8 +11,8 @@ import (
 	"sluice/mcpclient/servers"
 )
 
-// Config returns the settings as they are in use: the place of the todos and the limits may
-// differ from what was asked for.
+// Config returns the settings in use. The place of the todos and the limits may differ from the
+// requested ones.
 func (g *Gateway) Config() config.Config { return g.cfg.Config }
 
 // Model names the model.
@@ -24,9 +24,9 @@ func (g *Gateway) Offline() bool { return g.models.Offline() }
 // HasTodos says whether the built-in todo server is in use.
 func (g *Gateway) HasTodos() bool { return g.tools.todos != nil }
 
-// Kept returns how many bytes of the process's memory the store has. It is 0 without a store, and if
+// StoreBytes returns how many bytes of the process's memory the store has. It is 0 without a store, and if
 // the store is elsewhere.
-func (g *Gateway) Kept() uint64 { return g.state.storeBytes() }
+func (g *Gateway) StoreBytes() uint64 { return g.state.storeBytes() }
 
 // Rules returns the served paths with their rules, for the test that each path has a rule.
 func (g *Gateway) Rules() []handlers.Rule { return g.server.Rules() }

@@ -97,12 +97,12 @@ func (r *registry) runnerFor(by *answerer, req *chat.Request, agent string) (str
 		if err != nil {
 			return nil, 0, err
 		}
-		return by.around(runner), timeout, nil
+		return by.withLayers(runner), timeout, nil
 	}
 	if !r.quality.Applies(req, agent) {
-		return by.whole, timeout, nil
+		return by.unchecked, timeout, nil
 	}
-	return by.around(model.Budgeted{Runner: r.quality.Around(by.bare, agent), Tokens: r.tokens}), timeout, nil
+	return by.withLayers(model.Budgeted{Runner: r.quality.Around(by.bare, agent), Tokens: r.tokens}), timeout, nil
 }
 
 // withObject returns inner, followed by an object of the form that the request wants. Calls of models

@@ -18,13 +18,12 @@ import (
 	"sluice/stream"
 )
 
-// Seams are where a test, which cannot wait on sockets in fake time, puts its own
-// connections, and its own parts around those of the gateway. The zero value is what a
-// running process uses.
+// Seams are where a test, which cannot wait on sockets in fake time, puts its own connections, and
+// its own parts around those of the gateway. The zero value is that of a running process.
 type Seams struct {
 	Gemini  http.RoundTripper
 	Servers []mcpclient.Server // on top of the configured ones
-	// Runner returns what answers requests. nil: the agent itself.
+	// Runner returns the runner that answers requests. nil: the agent itself.
 	Runner func(*agent.Agent) stream.Runner
 	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
@@ -66,15 +65,15 @@ func (s Seams) wrapDialects(list ...dialect.Dialect) []dialect.Dialect {
 	return list
 }
 
-// Tape stands between the gateway and what it asks during a turn: a recording.Recorder
-// writes down what comes, a recording.Player gives what came. A gateway without one has no
-// part of this on the way of a turn.
+// Tape stands between the gateway and the upstreams of a turn: a recording.Recorder writes the
+// answers down, a recording.Player replays them. Without a tape, a turn does not pass this code at
+// all.
 type Tape interface {
-	// Around returns what is used in place of a transport. If why is not empty, turns that use
-	// it cannot be run again.
+	// Around returns the transport to use in place of next. If why is not empty, turns that use it
+	// cannot be run again.
 	Around(next http.RoundTripper, why string) http.RoundTripper
-	// Tools returns what is used in place of the tools of somebody.
+	// Tools returns the tools to use in place of an owner's.
 	Tools(of string, next recording.Tools) recording.Tools
-	// Named returns the name of a server's tool, for which it may ask.
+	// Named returns the name of a server's tool. It may call ask for the name.
 	Named(ctx context.Context, server, name string, ask func() string) string
 }

@@ -1,6 +1,5 @@
-// This file opens the store and what stands on it: tasks, runs, the memory of
-// conversations. Without a store all of that is nil, and the methods here work on nil, so
-// that the wiring has no branch for it.
+// This file opens the store and the parts on it: tasks, runs, the memory of conversations. Without
+// a store these are nil, and the methods here work on nil, so that the wiring is the same.
 
 package gateway
 
@@ -45,7 +44,7 @@ type storedState struct {
 	turns *lateTurns
 	parts []health.Checker
 	owned bool // the store is closed with the gateway
-	// stop ends what looks at the store's configuration; nil: nothing does.
+	// stop ends the look at the store's configuration; it may be nil.
 	stop func()
 }
 
@@ -86,9 +85,9 @@ const (
 
 // openState opens the store. The store of seams, if not nil, is used in place of the configured one.
 //
-// nil without an error: no store is configured. A store that cannot be reached now is no
-// error either, unless it is a file: turns continue without being kept, or are refused if the
-// store is required.
+// nil without an error: no store is configured. A store that cannot be reached now is not an error
+// either, unless it is a file. Turns then run without being stored, or are refused if the store is
+// required.
 func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, seams Seams) (*storedState, error) {
 	given := seams.Store
 	s := &storedState{store: given}
@@ -135,7 +134,7 @@ func (s *storedState) withMemory(r stream.Runner, before []stream.Event) stream.
 	return s.memory.Around(r, before...)
 }
 
-// forgetters returns what forgets a conversation, besides its tasks.
+// forgetters returns the functions that forget a conversation, besides its tasks.
 func (s *storedState) forgetters() (all []handlers.Forget) {
 	if s != nil && s.memory != nil {
 		all = append(all, s.memory.Forget)
@@ -152,8 +151,8 @@ func recoveryWithin(lease time.Duration) time.Duration {
 
 // openEngine opens the configured engine.
 //
-// Every engine but the one in memory is behind a breaker, so that a store which is down
-// costs a turn no waits.
+// Every engine but the one in memory is behind a breaker, so that a turn does not wait for a broken
+// store.
 func (s *storedState) openEngine(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry) error {
 	s.owned = true
 	in := settings.Of[store.Config](&cfg)
@@ -180,7 +179,7 @@ func (s *storedState) openEngine(ctx context.Context, cfg settings.Config, log z
 	return nil
 }
 
-// inspector is a store with a configuration of its own, by which it may forget.
+// inspector is a store whose own configuration may make it forget.
 type inspector interface {
 	Inspect(context.Context) (warnings []string, err error)
 }
@@ -228,7 +227,7 @@ func (s *storedState) inspectEngine(ctx context.Context, engine inspector, log z
 
 // breakerGuard makes a breaker the guard of commands.
 //
-// What a command says of the store is for the store's own words to decide.
+// The store's own verdict on a command decides the outcome for the breaker.
 func breakerGuard(b *breaker.Breaker) func(context.Context) (func(store.Verdict, error), error) {
 	return func(ctx context.Context) (func(store.Verdict, error), error) {
 		done, err := b.Allow(ctx)
@@ -264,17 +263,16 @@ func (s *storedState) recordsOf() handlers.Records {
 	return records.Records{Runs: s.runs.RunStore, Sessions: s.runs.Sessions}
 }
 
-// checkers are the parts that readiness looks at. It works on nil: without a
-// store there are none.
-func (s *storedState) checkers() []health.Checker {
+// healthParts are the parts that readiness looks at. It works on nil: without a store the list is
+// empty.
+func (s *storedState) healthParts() []health.Checker {
 	if s == nil {
 		return nil
 	}
 	return s.parts
 }
 
-// close stops keeping turns, and closes the store unless it was a test's. It
-// works on nil.
+// close stops storing turns, and closes the store unless it was a test's. It works on nil.
 func (s *storedState) close() {
 	if s == nil {
 		return

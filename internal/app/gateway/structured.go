@@ -12,10 +12,10 @@ import (
 	"sluice/stream"
 )
 
-// objectForms is what structured answers need of a registry.
+// objectForms has the parts of a registry that structured answers need.
 type objectForms struct {
 	askers *providers.AnswerForms
-	// assistant answers where there are no agents, and local are the agents that run here.
+	// assistant answers without configured agents, and local are the agents of this process.
 	assistant *agent.Agent
 	local     map[string]*agent.Agent
 	keyed     bool
@@ -39,5 +39,5 @@ func (f *objectForms) withObject(inner stream.Runner, req *chat.Request, opening
 // agent is elsewhere.
 type formOpening = func(context.Context, *chat.Request) (*chat.ModelRequest, bool)
 
-// maxSchemaFault bounds what is said of a schema, in bytes.
+// maxSchemaFault bounds the text about a faulty schema, in bytes.
 const maxSchemaFault = 300

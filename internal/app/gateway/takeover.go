@@ -90,7 +90,7 @@ func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, befo
 	}
 	own := *by
 	own.before, own.asking = before, c.flows.questions.alwaysWithQuestions
-	own.whole = own.around(own.bare)
+	own.unchecked = own.withLayers(own.bare)
 	runner, timeout, err := r.runnerFor(&own, req, req.Agent)
 	if err != nil {
 		return nil, err
@@ -100,8 +100,9 @@ func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, befo
 	return frame, nil
 }
 
-// resumeRequest has a request continue from what was saved of its turn; without anything it begins again,
-// unless it was emitted already who answers. Where the answer is out nobody makes another one.
+// resumeRequest has a request continue from the saved states of its turn. Without states the turn
+// begins again, unless its route was emitted already. A turn whose answer was sent does not make
+// another one.
 func (c *continuer) resumeRequest(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
 	req.Facts.Saving = &chat.Saving{Before: saved}
 	if len(saved[chat.SavedDelivery]) > 0 {
@@ -139,7 +140,7 @@ func (c *continuer) resumeAgent(r *registry, to *chat.Resumed, states map[string
 	return err
 }
 
-// resumeTeam sets where the agents of a turn stand, and what was shown of them.
+// resumeTeam sets the saved states of a turn's agents, and the calls and runs that were emitted.
 func (c *continuer) resumeTeam(r *registry, to *chat.Resumed, states map[string][][]byte, before []stream.Event) (err error) {
 	for id := range states {
 		if id != router.SavedPart && (r.team == nil || !r.team.Knows(id)) {

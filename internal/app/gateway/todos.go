@@ -13,10 +13,9 @@ import (
 // InMemory is the place of todos that end with the process.
 const InMemory = ":memory:"
 
-// OpenTodos opens the store of the built-in todo server and says where it is kept. A
-// place that nobody chose and that cannot be written, as in a container without a
-// home, is no reason not to start: then it is memory, and unwritable says why. One
-// that was chosen is.
+// OpenTodos opens the store of the built-in todo server and says where it is kept. If a default
+// place cannot be written, as in a container without a home, the todos are in memory, and
+// unwritable says why. A chosen place that cannot be written is an error.
 func OpenTodos(ctx context.Context, cfg config.Config) (store *todo.Store, place string, unwritable, err error) {
 	open := func(path string) (*todo.Store, error) {
 		return todo.Open(ctx, todo.Config{Path: path, Location: config.Of[agent.Config](&cfg).Location})
