@@ -57,7 +57,7 @@ func (p program) keysAdd(args []string) int {
 	if _, code, ok := p.loadConfig(l, args); !ok {
 		return code
 	}
-	given := keys.Entry{User: *user, Tenant: *tenant, Limits: *limits, Note: *note}
+	given := keys.Entry{User: *user, Tenant: *tenant, Limits: *limits, NoteText: *note}
 	if *scopes != "" {
 		given.Scopes = strings.FieldsFunc(*scopes, func(c rune) bool { return c == ',' || c == ' ' })
 	}
@@ -122,7 +122,7 @@ func (p program) keysList(args []string) int {
 			scopes = strings.Join(e.Scopes, ",")
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, stateOf(e), terminal.Printable(e.User), orDash(e.Tenant), orDash(scopes), orDash(e.Limits),
-			formatDay(e.Created), formatDay(e.Expires), orDash(terminal.Printable(e.Note)))
+			formatDay(e.Created), formatDay(e.Expires), orDash(terminal.Printable(e.NoteText)))
 	}
 	w.Flush()
 	return exitOK

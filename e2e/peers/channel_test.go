@@ -109,7 +109,7 @@ func judged(t *testing.T, name string, spec channel.Spec, r *channel.Response) f
 	}
 	parts := r.Parts
 	if !r.IsSplit {
-		parts = []channel.Part{{Content: r.Content, Own: r.Own}}
+		parts = []channel.Part{{Content: r.Content, ChannelFields: r.ChannelFields}}
 	}
 	for _, p := range parts {
 		f.Bodies = append(f.Bodies, strings.Replace(p.Content, p.Indicator, "", 1))

@@ -23,16 +23,16 @@ type attempt struct {
 	verdicts  []verdict
 }
 
-// styled returns the text with what the style adds.
-func (a *attempt) styled() string { return a.before + a.text + a.after }
+// styledText returns the text with what the style adds.
+func (a *attempt) styledText() string { return a.before + a.text + a.after }
 
 // failedMust says whether a required criterion has failed.
 func (a *attempt) failedMust() bool {
-	return a.count(func(c *criterion, v verdict) bool { return c.Must && v.failed() }) > 0
+	return a.countCriteria(func(c *criterion, v verdict) bool { return c.Must && v.hasFailed() }) > 0
 }
 
-// count counts the criteria of which is holds.
-func (a *attempt) count(is func(*criterion, verdict) bool) (n int) {
+// countCriteria counts the criteria of which is holds.
+func (a *attempt) countCriteria(is func(*criterion, verdict) bool) (n int) {
 	for i := range a.card {
 		if is(&a.card[i], a.verdicts[i]) {
 			n++
@@ -41,20 +41,22 @@ func (a *attempt) count(is func(*criterion, verdict) bool) (n int) {
 	return n
 }
 
-// failures counts criteria that were judged and not met.
-func (a *attempt) failures() int {
-	return a.count(func(_ *criterion, v verdict) bool { return v.failed() })
+// countFailed counts criteria that were judged and not met.
+func (a *attempt) countFailed() int {
+	return a.countCriteria(func(_ *criterion, v verdict) bool { return v.hasFailed() })
 }
 
-// open counts criteria that nobody judged.
-func (a *attempt) open() int { return a.count(func(_ *criterion, v verdict) bool { return !v.given }) }
+// countUnjudged counts criteria that nobody judged.
+func (a *attempt) countUnjudged() int {
+	return a.countCriteria(func(_ *criterion, v verdict) bool { return !v.given })
+}
 
-// ids returns those of the criteria that passed, and of those that failed.
-func (a *attempt) ids() (passed, failed []string) {
+// criterionIDs returns those of the criteria that passed, and of those that failed.
+func (a *attempt) criterionIDs() (passed, failed []string) {
 	passed, failed = []string{}, []string{}
 	for i, v := range a.verdicts {
 		switch {
-		case v.failed():
+		case v.hasFailed():
 			failed = append(failed, a.card[i].ID)
 		case v.given:
 			passed = append(passed, a.card[i].ID)
@@ -63,8 +65,8 @@ func (a *attempt) ids() (passed, failed []string) {
 	return passed, failed
 }
 
-// unjudged lists the criteria that nobody judged.
-func (a *attempt) unjudged() (ids []string) {
+// unjudgedIDs lists the criteria that nobody judged.
+func (a *attempt) unjudgedIDs() (ids []string) {
 	for i, v := range a.verdicts {
 		if !v.given {
 			ids = append(ids, a.card[i].ID)
@@ -73,9 +75,9 @@ func (a *attempt) unjudged() (ids []string) {
 	return ids
 }
 
-// accept takes over the verdicts. The first one on a criterion counts, and those on what was
+// acceptVerdicts takes over the verdicts. The first one on a criterion counts, and those on what was
 // not asked do not.
-func (a *attempt) accept(text jsontext.Value) error {
+func (a *attempt) acceptVerdicts(text jsontext.Value) error {
 	var said struct {
 		Verdicts []struct {
 			ID       string
@@ -95,8 +97,8 @@ func (a *attempt) accept(text jsontext.Value) error {
 	return nil
 }
 
-// written returns the text, which a RefinementRequest cannot be without.
-func (a *attempt) written() string {
+// textOrNote returns the text, which a RefinementRequest cannot be without.
+func (a *attempt) textOrNote() string {
 	if a.text == "" {
 		return "(no text)"
 	}

@@ -16,7 +16,7 @@ type brief struct {
 // briefOf returns what a request asks for. Its channel decides which form and which criteria
 // there are.
 func (c *Checker) briefOf(req *chat.Request) brief {
-	b := brief{req: req, channel: req.Channel, form: c.formatter(req), locale: req.Locale}
+	b := brief{req: req, channel: req.Channel, form: c.formatterOf(req), locale: req.Locale}
 	if b.channel == "" {
 		b.channel = web
 	}

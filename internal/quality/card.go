@@ -2,26 +2,26 @@ package quality
 
 import "slices"
 
-// scorecard returns what an answer is checked for: what always counts, what the channel
+// makeScorecard returns what an answer is checked for: what always counts, what the channel
 // asks for, what is configured, and what the planner has added.
-func (t *turn) scorecard() (card []criterion) {
+func (t *turn) makeScorecard() (card []criterion) {
 	card = make([]criterion, 0, len(t.set.Criteria)+maxOwn)
-	own := slices.DeleteFunc(slices.Clone(t.set.Criteria), func(c Criterion) bool { return !c.applies(t.channel) })
+	own := slices.DeleteFunc(slices.Clone(t.set.Criteria), func(c Criterion) bool { return !c.appliesTo(t.channel) })
 	add := func(c *Criterion) {
 		if !slices.ContainsFunc(own, func(o Criterion) bool { return o.ID == c.ID || o.Name == c.Name }) {
 			card = append(card, criterion{*c, false})
 		}
 	}
-	add(&t.own.notEmpty)
-	add(&t.own.complete)
+	add(&t.standards.notEmpty)
+	add(&t.standards.complete)
 	if form := t.formName(); form == "sms" || form == "plain" {
-		add(&t.own.plainText)
+		add(&t.standards.plainText)
 		if form == "sms" {
-			add(&t.own.onePart)
+			add(&t.standards.onePart)
 		}
 	}
 	if t.plan != nil && t.plan.requiresData {
-		add(&t.own.dataUsed)
+		add(&t.standards.dataUsed)
 	}
 	for _, c := range own {
 		card = append(card, criterion{c, false})

@@ -13,7 +13,7 @@ import (
 
 // askPlanner begins to ask.
 func (t *turn) askPlanner() *planning {
-	ctx, cancel := t.asking()
+	ctx, cancel := t.questionContext()
 	p := &planning{cancel: cancel, ready: make(chan *plan, 1)}
 	q := planQuestion{checker: t.Checker, req: t.req, set: &t.set, channel: t.channel}
 	// Goroutine (planner): asks the model for criteria of an answer's checks while the agents
@@ -26,21 +26,21 @@ func (t *turn) askPlanner() *planning {
 				p.ready <- &plan{err: stream.NewPanic(v)}
 			}
 		}()
-		p.ready <- q.ask(ctx)
+		p.ready <- q.askModel(ctx)
 	}()
 	return p
 }
 
 // awaitPlan waits for the planner.
 func (t *turn) awaitPlan() {
-	if !t.pending() {
+	if !t.awaitsPlan() {
 		return
 	}
 	t.sink.Flush()
-	p := t.planning.wait()
+	p := t.planning.awaitResult()
 	t.plan = p
 	t.costs.ms.Plan = p.elapsed.Milliseconds()
-	t.spend(p.usage, p.elapsed)
+	t.countCall(p.usage, p.elapsed)
 	t.counts().observe("plan", p.elapsed)
 	t.logInteraction("planner", "plan", p.elapsed, p.err, logged{"question": openText(t.req.Input)},
 		logged{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped, "plan": p})
@@ -77,13 +77,13 @@ func (t *turn) executionPlan(status string) jsontext.Value {
 		CreatedAt    string            `json:"created_at"`
 		Status       string            `json:"status"`
 	}{
-		chat.RequestID(t.ctx), t.req.Input, t.channel, t.allSteps(), t.plan != nil && t.plan.requiresData, t.context(), stamp(t.start), status,
+		chat.RequestID(t.ctx), t.req.Input, t.channel, t.allSteps(), t.plan != nil && t.plan.requiresData, t.clientContext(), formatTime(t.start), status,
 	}, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 	return text
 }
 
-// context returns what the client says of the circumstances.
-func (t *turn) context() map[string]string {
+// clientContext returns what the client says of the circumstances.
+func (t *turn) clientContext() map[string]string {
 	all := map[string]string{}
 	for _, e := range t.req.Context {
 		all[e.Name] = e.Value

@@ -29,9 +29,9 @@ func TestStepsOfACourse(t *testing.T) {
 	} {
 		c := course{plan: test.plan}
 		for _, ev := range test.runs {
-			c.ran(ev)
+			c.recordAgent(ev)
 		}
-		if steps, ran := c.steps(test.deliver), c.stepsRun(test.evaluated, test.delivered); steps != test.steps || ran != test.ran {
+		if steps, ran := c.countSteps(test.deliver), c.stepsRun(test.evaluated, test.delivered); steps != test.steps || ran != test.ran {
 			t.Errorf("%s: %d of %d steps, want %d of %d", test.name, ran, steps, test.ran, test.steps)
 		}
 	}
@@ -47,7 +47,7 @@ func TestLengthIsReported(t *testing.T) {
 		first, due bool
 	}{{0, true, true}, {999 * time.Millisecond, false, false}, {time.Millisecond, false, true}, {time.Millisecond, false, false}, {time.Second, false, true}} {
 		now = now.Add(test.after)
-		if first, due := c.grow(2, now); first != test.first || due != test.due || c.chars != 2*(i+1) {
+		if first, due := c.countText(2, now); first != test.first || due != test.due || c.chars != 2*(i+1) {
 			t.Errorf("piece %d: first %v, due %v, %d chars", i, first, due, c.chars)
 		}
 	}

@@ -15,8 +15,8 @@ type criterion struct {
 	planned bool
 }
 
-// expectation describes a good answer: in the words of the file or the planner, else of the check.
-func (c *criterion) expectation() string { return cmp.Or(c.Expected, check.Expected(c.Name)) }
+// expectedAnswer describes a good answer: in the words of the file or the planner, else of the check.
+func (c *criterion) expectedAnswer() string { return cmp.Or(c.Expected, check.Expected(c.Name)) }
 
 // standards are the criteria of our own, compiled once for all turns, which only read them,
 // and what reads the Markdown of answers for all.
@@ -38,17 +38,17 @@ func isStandard(id string) bool {
 // newStandards compiles them.
 func newStandards() *standards {
 	return &standards{
-		notEmpty:  standard("not_empty", "The answer holds text.", "A character that can be seen.", ""),
-		complete:  standard("complete", "The answer was not cut short.", "The model ended by itself.", ""),
-		plainText: standard("plain_text", "No Markdown is left in the text.", "Text without marks of Markdown.", ""),
-		onePart:   standard("max_length", "The answer fits into one message.", "One message.", `{"parts":1}`),
-		dataUsed:  standard("data_used", "A tool was asked, as the plan has it.", "A tool call that completed.", ""),
+		notEmpty:  newStandard("not_empty", "The answer holds text.", "A character that can be seen.", ""),
+		complete:  newStandard("complete", "The answer was not cut short.", "The model ended by itself.", ""),
+		plainText: newStandard("plain_text", "No Markdown is left in the text.", "Text without marks of Markdown.", ""),
+		onePart:   newStandard("max_length", "The answer fits into one message.", "One message.", `{"parts":1}`),
+		dataUsed:  newStandard("data_used", "A tool was asked, as the plan has it.", "A tool call that completed.", ""),
 		markdown:  markdown.NewParser(),
 	}
 }
 
-// standard is a criterion of our own.
-func standard(id, description, expected, args string) Criterion {
+// newStandard is a criterion of our own.
+func newStandard(id, description, expected, args string) Criterion {
 	var raw jsontext.Value
 	if args != "" {
 		raw = jsontext.Value(args)
@@ -68,5 +68,5 @@ type verdict struct {
 	feedback      string // of the check or the judge; it may quote the answer
 }
 
-// failed is true only of a verdict that was given: what nobody judged is open.
-func (v verdict) failed() bool { return v.given && !v.passed }
+// hasFailed is true only of a verdict that was given: what nobody judged is open.
+func (v verdict) hasFailed() bool { return v.given && !v.passed }

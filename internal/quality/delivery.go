@@ -14,8 +14,8 @@ type delivery struct {
 	checks   stream.Checks
 }
 
-// delivered says whether a sender tried to deliver the answer.
-func (d *delivery) delivered() bool {
+// triedDelivery says whether a sender tried to deliver the answer.
+func (d *delivery) triedDelivery() bool {
 	c := d.checks.Channel
 	return c != nil && c.Delivery != nil && c.Delivery.Attempts > 0
 }

@@ -15,8 +15,8 @@ import (
 type evidence struct {
 	mu   sync.Mutex
 	list []check.Evidence // in the order of the events
-	// known are the calls, by id, that another process has seen the end of: it is emitted again.
-	known map[string]bool
+	// seenCalls are the calls, by id, that another process has seen the end of: it is emitted again.
+	seenCalls map[string]bool
 }
 
 // storedEvidence is one piece of evidence as a turn that waits keeps it. A result that is
@@ -51,14 +51,14 @@ func Before(earlier []byte, events []stream.Event) []byte {
 func (e *evidence) add(ev *stream.ToolCompleted) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.known[ev.ID] {
+	if e.seenCalls[ev.ID] {
 		return
 	}
 	e.list = append(e.list, check.Evidence{Tool: ev.Tool, Arguments: string(ev.Arguments), Result: ev.Result, Completed: true})
 }
 
-// all returns what there is. Nothing is added to it.
-func (e *evidence) all() []check.Evidence {
+// snapshot returns what there is. Nothing is added to it.
+func (e *evidence) snapshot() []check.Evidence {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.list[:len(e.list):len(e.list)]
@@ -76,29 +76,29 @@ func (e *evidence) restore(r *chat.Resumed) {
 	}
 	for _, s := range stored {
 		if s.ID != "" {
-			if e.known == nil {
-				e.known = map[string]bool{}
+			if e.seenCalls == nil {
+				e.seenCalls = map[string]bool{}
 			}
-			e.known[s.ID] = true
+			e.seenCalls[s.ID] = true
 		}
 		e.list = append(e.list, check.Evidence{Tool: s.Tool, Arguments: s.Arguments, Result: s.Result, Completed: true})
 	}
 }
 
-// keep has a turn that waits for a person keep its evidence.
-func (e *evidence) keep(f *chat.Facts) {
+// storeOnPause has a turn that waits for a person keep its evidence.
+func (e *evidence) storeOnPause(f *chat.Facts) {
 	if ask := f.Ask; ask != nil {
 		f.Ask = func(p *chat.Paused) string {
-			p.Evidence = e.stored()
+			p.Evidence = e.encodeStored()
 			return ask(p)
 		}
 	}
 }
 
-// stored returns the evidence as restore takes it; nil: there is none.
-func (e *evidence) stored() []byte {
+// encodeStored returns the evidence as restore takes it; nil: there is none.
+func (e *evidence) encodeStored() []byte {
 	var stored []storedEvidence
-	for _, one := range e.all() {
+	for _, one := range e.snapshot() {
 		stored = append(stored, storedEvidence{one.Tool, one.Arguments, one.Result, ""})
 	}
 	if len(stored) == 0 {

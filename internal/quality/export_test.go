@@ -7,4 +7,4 @@ const (
 	Send    = fallbackSend
 )
 
-var Defaults = defaults
+var Defaults = defaultSettings

@@ -31,7 +31,7 @@ func TestReceiverUsesTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		got := turn{yaml: enforce, inner: says("Hi."), sender: hanging{}, timeout: 5 * time.Second,
-			req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}}.run(t)
+			req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}}.runInner(t)
 		if elapsed := time.Since(began); elapsed != 5*time.Second {
 			t.Errorf("it took %s", elapsed)
 		}
@@ -53,7 +53,7 @@ func TestPlannerOfAGuideHangs(t *testing.T) {
 				<-ctx.Done()
 				return quality.Reply{}, context.Cause(ctx)
 			}
-			got := turn{yaml: "quality: {mode: enforce, plan: guide}", inner: says("32."), asker: &asker{plan: hang}, timeout: all}.run(t)
+			got := turn{yaml: "quality: {mode: enforce, plan: guide}", inner: says("32."), asker: &asker{plan: hang}, timeout: all}.runInner(t)
 			if elapsed := time.Since(began); elapsed != want {
 				t.Errorf("it took %s, want %s", elapsed, want)
 			}
@@ -88,7 +88,7 @@ func TestStateIsTrue(t *testing.T) {
 		"refined": {turn{yaml: enforce + backed, writer: writes("I say 32.")}, "completed", true, "", "", 1},
 	} {
 		tt.inner = says("I say 35.")
-		got := tt.run(t)
+		got := tt.runInner(t)
 		var state struct {
 			Status  string
 			Refined int `json:"refinement_count"`
@@ -119,7 +119,7 @@ func TestQuestionIsDelivered(t *testing.T) {
 	for yaml, want := range map[string]stream.Outcome{"": "", enforce: stream.NotEvaluated} {
 		got := new(receiver)
 		turn{yaml: yaml, inner: ends("Which one?", stream.InputRequired), sender: got,
-			req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}}.run(t)
+			req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}}.runInner(t)
 		if got.got == nil || got.got.Outcome != want || got.got.Passed {
 			t.Errorf("%q: %+v", yaml, got.got)
 		}
@@ -161,7 +161,7 @@ func TestJudgeSaysTooMuch(t *testing.T) {
 		``:                               stream.Unjudged,
 		`{"verdicts":[{"id":"kind","pas`: stream.Unjudged,
 	} {
-		got := turn{yaml: enforce + judged, inner: says("Hi."), asker: &asker{judge: replies(answer)}, writer: writes("Ho.")}.run(t)
+		got := turn{yaml: enforce + judged, inner: says("Hi."), asker: &asker{judge: replies(answer)}, writer: writes("Ho.")}.runInner(t)
 		if q := got.done.Quality; q.Outcome != want || q.Passed != (want == stream.Passed) || len(q.Criteria) != 3 {
 			t.Errorf("%.100s: %+v, want %s", answer, q, want)
 		}
@@ -173,12 +173,12 @@ func TestHeldTextIsBounded(t *testing.T) {
 	t.Parallel()
 	pieces := slices.Repeat([]string{strings.Repeat("x", 1<<20)}, 3)
 	for _, yaml := range []string{enforce, "quality: {mode: observe, plan: none}"} {
-		got := turn{yaml: yaml, inner: says(pieces...)}.run(t)
+		got := turn{yaml: yaml, inner: says(pieces...)}.runInner(t)
 		if got.done == nil || got.done.Reason != stream.Failed || !slices.Contains(got.lines, "error model_unavailable true") {
 			t.Errorf("%s: %.300q %+v", yaml, got.lines, got.done)
 		}
 	}
-	got := turn{yaml: "quality: {mode: off}", inner: says(pieces...), style: plain{}}.run(t)
+	got := turn{yaml: "quality: {mode: off}", inner: says(pieces...), style: plain{}}.runInner(t)
 	if got.done == nil || got.done.Reason != stream.Stop || len(got.text) < 3<<20 {
 		t.Errorf("a text that passes ends as %+v after %d bytes", got.done, len(got.text))
 	}

@@ -15,46 +15,46 @@ import (
 // what is.
 const builtinFailure = "I could not give a reliable answer. Please try again."
 
-// finish brings an answer to its end: it is checked, perhaps refined, and sent.
-func (t *turn) finish() error {
-	a := t.first()
+// finishAnswer brings an answer to its end: it is checked, perhaps refined, and sent.
+func (t *turn) finishAnswer() error {
+	a := t.firstAttempt()
 	if !t.watched {
-		t.report(stream.Formatting)
-		return t.send(a, stream.Sending, nil)
+		t.reportPhase(stream.Formatting)
+		return t.sendAttempt(a, stream.Sending, nil)
 	}
 	if t.drafts {
-		t.show(a.after, stream.Attribution{})
+		t.showDraft(a.after, stream.Attribution{})
 	}
 	t.awaitPlan()
-	t.card = t.scorecard()
-	t.validate(a)
-	if t.sink.Err == nil && t.refines(a) {
-		if second := t.refine(a); second != nil {
-			t.validate(second)
+	t.card = t.makeScorecard()
+	t.validateAttempt(a)
+	if t.sink.Err == nil && t.shouldRefine(a) {
+		if second := t.refineAnswer(a); second != nil {
+			t.validateAttempt(second)
 		}
 	}
 	if err := fault.Cause(t.ctx); err != nil || t.sink.Err != nil {
 		return err
 	}
-	best := t.best()
-	t.decide(&t.set, best)
+	best := t.bestAttempt()
+	t.decideOutcome(&t.set, best)
 	t.logValidation(best)
-	return t.conclude(best)
+	return t.sendOutcome(best)
 }
 
-// validate checks an attempt: first code, then the judge what is left. A turn that ends
+// validateAttempt checks an attempt: first code, then the judge what is left. A turn that ends
 // meanwhile leaves it unfinished.
-func (t *turn) validate(a *attempt) {
+func (t *turn) validateAttempt(a *attempt) {
 	t.attempts = append(t.attempts, a)
-	t.report(stream.Formatting)
-	styled := a.styled()
+	t.reportPhase(stream.Formatting)
+	styled := a.styledText()
 	watch := markdown.NewWatch(t.ctx)
-	source := t.own.markdown.Source(watch, styled)
+	source := t.standards.markdown.Source(watch, styled)
 	in := check.Input{
-		Text: styled, Source: styled, Markdown: source, Watch: watch, Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.zone()),
-		Evidence: t.evidence.all(), Finish: string(a.reason), Parts: 1,
+		Text: styled, Source: styled, Markdown: source, Watch: watch, Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.userZone()),
+		Evidence: t.evidence.snapshot(), Finish: string(a.reason), Parts: 1,
 	}
-	if a.format(t, source) != nil {
+	if a.applyForm(t, source) != nil {
 		return
 	}
 	if f := a.formatted; f != nil {
@@ -63,22 +63,22 @@ func (t *turn) validate(a *attempt) {
 	if strings.TrimSpace(a.text) == "" {
 		in.Text, in.Source = "", ""
 	}
-	t.report(stream.Validating)
+	t.reportPhase(stream.Validating)
 	began := time.Now()
-	a.check(t.card, &in)
+	a.runChecks(t.card, &in)
 	t.costs.ms.Check += time.Since(began).Milliseconds()
-	t.counts().step("check", began)
+	t.counts().observeSince("check", began)
 	if !a.failedMust() && watch.Err() == nil {
-		t.judge(a, in.Text)
+		t.judgeAttempt(a, in.Text)
 	}
-	passed, failed := a.ids()
+	passed, failed := a.criterionIDs()
 	t.logChecked(a, began)
-	t.sink.Emit(t.phase(stream.Validating, func(q *stream.Quality) { q.Passed, q.Failed = passed, failed }))
+	t.sink.Emit(t.phaseEvent(stream.Validating, func(q *stream.Quality) { q.Passed, q.Failed = passed, failed }))
 }
 
-// refines says whether an attempt is to be written once more.
-func (t *turn) refines(a *attempt) bool {
-	if t.set.Mode != modeEnforce || a.failures() == 0 || t.ctx.Err() != nil || t.cfg.Writer == nil {
+// shouldRefine says whether an attempt is to be written once more.
+func (t *turn) shouldRefine(a *attempt) bool {
+	if t.set.Mode != modeEnforce || a.countFailed() == 0 || t.ctx.Err() != nil || t.cfg.Writer == nil {
 		return false
 	}
 	if end, bounded := t.ctx.Deadline(); bounded && time.Until(end) < t.set.Reserve {
@@ -87,8 +87,8 @@ func (t *turn) refines(a *attempt) bool {
 	return !chat.TurnOf(t.ctx).Budget.Reached(chat.Usage{})
 }
 
-// check gives the criteria of a scorecard that code checks their verdicts.
-func (a *attempt) check(card []criterion, in *check.Input) {
+// runChecks gives the criteria of a scorecard that code checks their verdicts.
+func (a *attempt) runChecks(card []criterion, in *check.Input) {
 	a.card = card
 	a.verdicts = make([]verdict, len(card))
 	for i, c := range card {
@@ -110,22 +110,22 @@ func (t *turn) faultOf(a *attempt) *fault.Error {
 	return nil
 }
 
-// conclude sends what the outcome says.
-func (t *turn) conclude(a *attempt) error {
+// sendOutcome sends what the outcome says.
+func (t *turn) sendOutcome(a *attempt) error {
 	err := t.faultOf(a)
 	switch {
 	case !t.held:
-		t.say(t.after)
+		t.sendText(t.after)
 		return nil
-	case t.withheld(&t.set):
+	case t.isWithheld(&t.set):
 		text := builtinFailure
 		if t.cfg.Style != nil {
 			if own := t.cfg.Style.Failure(t.req); own != "" {
 				text = own
 			}
 		}
-		return t.send(&attempt{text: text}, stream.Failing, err)
+		return t.sendAttempt(&attempt{text: text}, stream.Failing, err)
 	default:
-		return t.send(a, stream.Sending, err)
+		return t.sendAttempt(a, stream.Sending, err)
 	}
 }

@@ -206,8 +206,8 @@ type turn struct {
 	payloads bool
 }
 
-// run runs it through a Frame, whose Guard judges the grammar.
-func (tt turn) run(t testing.TB) *clientView {
+// runInner runs it through a Frame, whose Guard judges the grammar.
+func (tt turn) runInner(t testing.TB) *clientView {
 	t.Helper()
 	turn := chat.Turn{RequestID: requestID}
 	if tt.spent {

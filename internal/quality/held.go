@@ -22,9 +22,9 @@ type composed struct {
 	draft      stream.InnerDelta // reused for each event
 }
 
-// grow counts text that came. It says whether that is the first one, and whether its length is
+// countText counts text that came. It says whether that is the first one, and whether its length is
 // due to be reported.
-func (c *composed) grow(chars int, now time.Time) (first, due bool) {
+func (c *composed) countText(chars int, now time.Time) (first, due bool) {
 	c.chars += chars
 	if first = c.firstText.IsZero(); first {
 		c.firstText = now
@@ -46,8 +46,8 @@ type holding struct {
 
 // origin is who says the pieces from one on, up to the next origin. Mostly there is one.
 type origin struct {
-	first int32 // piece
-	who   stream.Attribution
+	first       int32 // piece
+	attribution stream.Attribution
 }
 
 // firstRoom is what a text gets at its first piece, in bytes and in pieces: most answers
@@ -62,7 +62,7 @@ func (h *holding) add(text string, who stream.Attribution) {
 	if h.ends == nil {
 		h.text, h.ends = make([]byte, 0, max(firstRoom, len(text))), make([]int32, 0, firstPieces)
 	}
-	if n := len(h.from); n == 0 || h.from[n-1].who != who {
+	if n := len(h.from); n == 0 || h.from[n-1].attribution != who {
 		h.from = append(h.from, origin{int32(len(h.ends)), who})
 	}
 	h.text = append(h.text, text...)
@@ -84,23 +84,23 @@ func (h *holding) cut(back int) {
 	}
 }
 
-// each gives use the pieces as they came.
-func (h *holding) each(use func(text string, who stream.Attribution)) {
+// eachPiece gives use the pieces as they came.
+func (h *holding) eachPiece(use func(text string, who stream.Attribution)) {
 	text, from, at := string(h.text), h.from, int32(0)
 	for i, end := range h.ends {
 		if len(from) > 1 && from[1].first == int32(i) {
 			from = from[1:]
 		}
-		use(text[at:end], from[0].who)
+		use(text[at:end], from[0].attribution)
 		at = end
 	}
 }
 
-// agent returns the first agent that says a piece; empty: none has a name.
-func (h *holding) agent() string {
+// firstAgent returns the first agent that says a piece; empty: none has a name.
+func (h *holding) firstAgent() string {
 	for _, o := range h.from {
-		if o.who.AgentID != "" {
-			return o.who.AgentID
+		if o.attribution.AgentID != "" {
+			return o.attribution.AgentID
 		}
 	}
 	return ""

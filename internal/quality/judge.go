@@ -37,11 +37,11 @@ type shownResult struct {
 	Truncated bool   `json:"truncated,omitzero"`
 }
 
-// shown returns the results of tools, the latest ones whole as far as there is room.
-func (t *turn) shown() []shownResult {
+// shownResults returns the results of tools, the latest ones whole as far as there is room.
+func (t *turn) shownResults() []shownResult {
 	list := []shownResult{}
 	room := maxResults
-	for _, e := range slices.Backward(t.evidence.all()) {
+	for _, e := range slices.Backward(t.evidence.snapshot()) {
 		text, cut := chat.Truncate(e.Result, min(maxResult, room))
 		room -= len(text)
 		arguments, _ := chat.Truncate(e.Arguments, maxResult/8)
@@ -59,8 +59,8 @@ type askedCriterion struct {
 	Feedback    string `json:"feedback,omitempty"`
 }
 
-// judge asks for a verdict on what no code can check. What gets none keeps none.
-func (t *turn) judge(a *attempt, text string) {
+// judgeAttempt asks for a verdict on what no code can check. What gets none keeps none.
+func (t *turn) judgeAttempt(a *attempt, text string) {
 	var asked []askedCriterion
 	for i := range a.card {
 		if c := &a.card[i]; c.Check == nil {
@@ -71,7 +71,7 @@ func (t *turn) judge(a *attempt, text string) {
 		return
 	}
 	began := time.Now()
-	ctx, cancel := t.asking()
+	ctx, cancel := t.questionContext()
 	defer cancel()
 	user, _ := json.Marshal(struct {
 		UserMessage string           `json:"user_message"`
@@ -80,7 +80,7 @@ func (t *turn) judge(a *attempt, text string) {
 		Answer      string           `json:"answer"`
 		Results     []shownResult    `json:"tool_results"`
 		Criteria    []askedCriterion `json:"criteria"`
-	}{t.req.Input, t.channel, t.locale, text, t.shown(), asked}, jsontext.AllowInvalidUTF8(true))
+	}{t.req.Input, t.channel, t.locale, text, t.shownResults(), asked}, jsontext.AllowInvalidUTF8(true))
 	err := errors.New("there is nobody to ask")
 	var reply Reply
 	if t.cfg.Asker != nil {
@@ -89,10 +89,10 @@ func (t *turn) judge(a *attempt, text string) {
 	}
 	elapsed := max(time.Since(began), 1)
 	t.costs.ms.Judge += elapsed.Milliseconds()
-	t.spend(reply.Usage, elapsed)
+	t.countCall(reply.Usage, elapsed)
 	t.counts().observe("judge", elapsed)
 	if err == nil {
-		err = a.accept(reply.JSON)
+		err = a.acceptVerdicts(reply.JSON)
 	}
-	t.logInteraction("quality", "judge", elapsed, err, logged{"criteria": len(asked), "answer": answerText(text)}, logged{"open": a.open()})
+	t.logInteraction("quality", "judge", elapsed, err, logged{"criteria": len(asked), "answer": answerText(text)}, logged{"open": a.countUnjudged()})
 }

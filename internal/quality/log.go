@@ -76,12 +76,12 @@ func (t *turn) wasSent(text string) bool {
 	if !t.held {
 		return true
 	}
-	a := t.sent(t.counted())
-	return a != nil && (text == a.text || text == a.styled() || a.formatted != nil && text == a.formatted.Content)
+	a := t.sentAttempt(t.countedAttempt())
+	return a != nil && (text == a.text || text == a.styledText() || a.formatted != nil && text == a.formatted.Content)
 }
 
-// payload returns a text as the log has it.
-func payload(text string) string { return chat.Clip(redact.AllKinds.Payload(text), maxLogged) }
+// payloadText returns a text as the log has it.
+func payloadText(text string) string { return chat.Clip(redact.AllKinds.Payload(text), maxLogged) }
 
 // dataOf logs data in the order of the names: a text that the log may not have by its length.
 func (t *turn) dataOf(all logged) *zerolog.Event {
@@ -91,7 +91,7 @@ func (t *turn) dataOf(all logged) *zerolog.Event {
 		case openText:
 			t.logText(d, name, string(v), true)
 		case *plan:
-			t.logText(d, name, v.text(), true)
+			t.logText(d, name, v.asJSON(), true)
 		case answerText:
 			t.logText(d, name, string(v), t.cfg.LogPayloads && t.wasSent(string(v)))
 		case int:
@@ -104,7 +104,7 @@ func (t *turn) dataOf(all logged) *zerolog.Event {
 // logText adds a text, or its length in bytes.
 func (t *turn) logText(d *zerolog.Event, name, text string, isOpen bool) {
 	if t.cfg.LogPayloads && isOpen {
-		d.Str(name, payload(text))
+		d.Str(name, payloadText(text))
 		return
 	}
 	d.Int(name, len(text))
@@ -138,12 +138,12 @@ func (t *turn) logAnswer(began time.Time, err error) {
 // logChecked logs what checking found.
 func (t *turn) logChecked(a *attempt, began time.Time) {
 	t.logInteraction("quality", "validate", time.Since(began), nil, logged{"answer": answerText(a.text), "criteria": len(a.card)},
-		logged{"failed": a.failures(), "open": a.open()})
+		logged{"failed": a.countFailed(), "open": a.countUnjudged()})
 }
 
 // logChannel logs the form that an answer got.
 func (t *turn) logChannel(a *attempt, f *Formatted) {
-	t.logInteraction("channel", "format_for_channel", time.Duration(t.costs.ms.Format)*time.Millisecond, nil, logged{"answer": answerText(a.styled())},
+	t.logInteraction("channel", "format_for_channel", time.Duration(t.costs.ms.Format)*time.Millisecond, nil, logged{"answer": answerText(a.styledText())},
 		logged{"content": answerText(f.Content), "parts": len(f.Messages)})
 }
 
@@ -162,8 +162,8 @@ func (t *turn) logDelivered(d *stream.Delivery, m *Message, began time.Time) {
 func loggedAttempts(attempts []*attempt) *zerolog.Array {
 	list := zerolog.Arr()
 	for _, a := range attempts {
-		_, failed := a.ids()
-		list.Dict(zerolog.Dict().Bool("passed", a.failures() == 0 && a.open() == 0).Strs("failed_criteria_ids", failed).
+		_, failed := a.criterionIDs()
+		list.Dict(zerolog.Dict().Bool("passed", a.countFailed() == 0 && a.countUnjudged() == 0).Strs("failed_criteria_ids", failed).
 			Int("answer_length", utf8.RuneCountInString(a.text)))
 	}
 	return list
@@ -172,7 +172,7 @@ func loggedAttempts(attempts []*attempt) *zerolog.Array {
 // logValidation reports an answer that did not pass, at first or at all.
 func (t *turn) logValidation(best *attempt) {
 	first := t.attempts[0]
-	if first.failures() == 0 && t.passed {
+	if first.countFailed() == 0 && t.passed {
 		return
 	}
 	details := zerolog.Dict()
@@ -180,7 +180,7 @@ func (t *turn) logValidation(best *attempt) {
 	details.Dict("scorecard", t.loggedScorecard(best)).Array("validation_results", t.loggedCriteria(first)).
 		Array("attempts", loggedAttempts(t.attempts)).Bool("refinement_attempted", t.attempt > 1)
 	if t.attempt > 1 {
-		details.Bool("refinement_succeeded", len(t.attempts) > 1 && !t.attempts[1].failedMust() && t.attempts[1].open() == 0)
+		details.Bool("refinement_succeeded", len(t.attempts) > 1 && !t.attempts[1].failedMust() && t.attempts[1].countUnjudged() == 0)
 	} else {
 		details.Interface("refinement_succeeded", nil)
 	}
@@ -193,7 +193,7 @@ func (t *turn) loggedScorecard(a *attempt) *zerolog.Event {
 	d := zerolog.Dict().Str("scorecard_id", t.scorecardID()).Bool("overall_passed", t.passed)
 	if t.cfg.LogPayloads {
 		return d.Str("request_id", chat.RequestID(t.ctx)).Array("criteria", t.loggedCriteria(a)).
-			Str("created_at", stamp(t.start)).Str("evaluated_at", stamp(time.Now()))
+			Str("created_at", formatTime(t.start)).Str("evaluated_at", formatTime(time.Now()))
 	}
 	ids := make([]string, len(a.card))
 	for i := range a.card {
@@ -215,10 +215,10 @@ func (t *turn) loggedCriteria(a *attempt) *zerolog.Array {
 			d.Interface("passed", nil)
 		}
 		if t.cfg.LogPayloads {
-			d.Str("description", payload(c.Description)).Str("expected", payload(c.expectation()))
+			d.Str("description", payloadText(c.Description)).Str("expected", payloadText(c.expectedAnswer()))
 		}
-		if t.cfg.LogPayloads && v.failed() {
-			d.Str("feedback", payload(cmp.Or(v.feedback, "Not fulfilled: "+c.Description)))
+		if t.cfg.LogPayloads && v.hasFailed() {
+			d.Str("feedback", payloadText(cmp.Or(v.feedback, "Not fulfilled: "+c.Description)))
 		}
 		list.Dict(d)
 	}
@@ -231,5 +231,5 @@ func (t *turn) logQuestion(details *zerolog.Event) {
 		details.Int("original_question", utf8.RuneCountInString(t.req.Input))
 		return
 	}
-	details.Str("original_question", payload(t.req.Input))
+	details.Str("original_question", payloadText(t.req.Input))
 }

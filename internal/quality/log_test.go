@@ -40,10 +40,10 @@ func TestEachPartIsLogged(t *testing.T) {
 func TestModeOfSomeChannels(t *testing.T) {
 	t.Parallel()
 	const yaml = enforce + "\n  channels: [sms]"
-	if got := (turn{yaml: yaml, inner: says("I say 35.")}).run(t); got.done.Quality != nil || got.text != "I say 35." || slices.Contains(got.lines, "validating 1") {
+	if got := (turn{yaml: yaml, inner: says("I say 35.")}).runInner(t); got.done.Quality != nil || got.text != "I say 35." || slices.Contains(got.lines, "validating 1") {
 		t.Errorf("on web: %q", got.lines)
 	}
-	if got := (turn{yaml: yaml, inner: says("I say 35."), req: form("sms")}).run(t); got.done.Quality == nil {
+	if got := (turn{yaml: yaml, inner: says("I say 35."), req: form("sms")}).runInner(t); got.done.Quality == nil {
 		t.Errorf("by SMS: %q", got.lines)
 	}
 	c := quality.New(quality.Config{Spec: sectionsOf(t, yaml)})
@@ -56,7 +56,7 @@ func TestModeOfSomeChannels(t *testing.T) {
 // Each criterion of our own says what a good answer has: a scorecard has it of all.
 func TestStandardsSayWhatIsExpected(t *testing.T) {
 	t.Parallel()
-	got := turn{yaml: enforce, inner: says("32."), req: form("sms")}.run(t)
+	got := turn{yaml: enforce, inner: says("32."), req: form("sms")}.runInner(t)
 	state := string(got.done.Checked)
 	if n := strings.Count(state, `"expected":"`); n != 4 {
 		t.Errorf("%d of four criteria have what is expected: %s", n, state)
@@ -164,7 +164,7 @@ func TestExpectedOfCriteria(t *testing.T) {
 	if len(r.Faults) > 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "/quality/criteria/2: has no expected") {
 		t.Errorf("%v %q", r.Faults, r.Warnings)
 	}
-	got := turn{yaml: enforce + backed, inner: says("32.")}.run(t)
+	got := turn{yaml: enforce + backed, inner: says("32.")}.runInner(t)
 	if state := string(got.done.Checked); strings.Contains(state, `"expected":""`) || strings.Count(state, `"expected":"`) != 3 {
 		t.Errorf("%s", state)
 	}

@@ -25,8 +25,10 @@ func newInstruments(r *metrics.Registry) *instruments {
 	}
 }
 
-// step observes how long a step took that ends now.
-func (in *instruments) step(name string, began time.Time) { in.observe(name, time.Since(began)) }
+// observeSince observes how long a step took that ends now.
+func (in *instruments) observeSince(name string, began time.Time) {
+	in.observe(name, time.Since(began))
+}
 
 // observe observes how long a step took.
 func (in *instruments) observe(name string, elapsed time.Duration) {

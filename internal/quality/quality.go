@@ -144,9 +144,9 @@ type Config struct {
 
 // Checker makes the runners of turns. It is safe for concurrent use. Use New.
 type Checker struct {
-	cfg    Config
-	own    *standards
-	counts func() *instruments // registered when first used: a gateway without quality shows none
+	cfg       Config
+	standards *standards
+	counts    func() *instruments // registered when first used: a gateway without quality shows none
 }
 
 // New returns a Checker.
@@ -154,11 +154,11 @@ func New(cfg Config) *Checker {
 	if cfg.Location == nil {
 		cfg.Location = time.UTC
 	}
-	return &Checker{cfg: cfg, own: newStandards(), counts: sync.OnceValue(func() *instruments { return newInstruments(cfg.Metrics) })}
+	return &Checker{cfg: cfg, standards: newStandards(), counts: sync.OnceValue(func() *instruments { return newInstruments(cfg.Metrics) })}
 }
 
-// knows says whether an answer can have the form of a channel; without one it is the web's.
-func (c *Checker) knows(channel string) bool {
+// knowsChannel says whether an answer can have the form of a channel; without one it is the web's.
+func (c *Checker) knowsChannel(channel string) bool {
 	_, known := c.cfg.Formatters[channel]
 	return known || channel == "" || channel == web
 }
@@ -170,7 +170,7 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 		return nil
 	}
 	faults := map[string]*chat.FieldError{}
-	if !c.knows(req.Channel) {
+	if !c.knowsChannel(req.Channel) {
 		faults["channel"] = chat.UnknownChannel()
 	} else if req.Deliver && c.cfg.Senders[req.Channel] == nil {
 		faults["deliver"] = &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a receiver, and the channel has none (channels.<name>.deliver)"}
@@ -185,15 +185,15 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 // no fault with. agent is whose settings hold; empty: that is known when the turn is
 // routed.
 func (c *Checker) Applies(req *chat.Request, agent string) bool {
-	return c.formatter(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.off(agent, req.Channel)
+	return c.formatterOf(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.isOff(agent, req.Channel)
 }
 
 // Enforces says whether an answer on a page must pass checks, of an agent, or if that is not
 // known, of any of them.
-func (c *Checker) Enforces(agent string) bool { return c.cfg.Spec.enforces(agent) }
+func (c *Checker) Enforces(agent string) bool { return c.cfg.Spec.canEnforce(agent) }
 
-// formatter returns the one of the request's channel; nil: the answer stays as it is.
-func (c *Checker) formatter(req *chat.Request) Formatter {
+// formatterOf returns the one of the request's channel; nil: the answer stays as it is.
+func (c *Checker) formatterOf(req *chat.Request) Formatter {
 	if req.Channel == "" || req.Channel == web {
 		return nil
 	}

@@ -110,7 +110,7 @@ func TestOrderOfATurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, tt.run(t).lines); diff != "" {
+			if diff := cmp.Diff(tt.want, tt.runInner(t).lines); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -185,7 +185,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tt.inner, tt.writer = says("You have ", "32."), writes("Better.")
-			got := tt.run(t)
+			got := tt.runInner(t)
 			q := got.done.Quality
 			if q == nil || q.Outcome != tt.outcome || q.Passed != tt.passed || got.text != tt.text {
 				t.Errorf("%+v, sent %q, want %s %v %q", q, got.text, tt.outcome, tt.passed, tt.text)
@@ -261,7 +261,7 @@ func TestFaultsOfTheModels(t *testing.T) {
 				got := turn{
 					yaml:  "quality:\n  mode: enforce\n  criteria: [{id: kind, description: The answer is kind to the user.}, {id: numbers_backed, description: Numbers are told by tools., check: numbers_backed}]",
 					inner: says(tt.text), asker: &asker{plan: tt.plan, judge: tt.judge}, writer: tt.writer, timeout: 30 * time.Second,
-				}.run(t)
+				}.runInner(t)
 				if elapsed := time.Since(began); elapsed != tt.within {
 					t.Errorf("it took %s, want %s", elapsed, tt.within)
 				}
@@ -285,7 +285,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 			<-ctx.Done()
 			return quality.Reply{}, context.Cause(ctx)
 		}}
-		got := turn{yaml: "quality: {mode: enforce}", inner: breaks("x", &fault.Error{Type: fault.ModelBlocked, Message: "m"}), asker: hang}.run(t)
+		got := turn{yaml: "quality: {mode: enforce}", inner: breaks("x", &fault.Error{Type: fault.ModelBlocked, Message: "m"}), asker: hang}.runInner(t)
 		if got.done.Reason != stream.Failed || got.done.Quality.Outcome != stream.NotEvaluated || got.text != "" {
 			t.Errorf("%q %+v", got.lines, got.done.Quality)
 		}
@@ -309,7 +309,7 @@ func TestTimeOfATurn(t *testing.T) {
 		return says("I say 35.")(ctx, req, sink)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		got := turn{yaml: enforce + backed, inner: slow, writer: writes("32."), timeout: 30 * time.Second}.run(t)
+		got := turn{yaml: enforce + backed, inner: slow, writer: writes("32."), timeout: 30 * time.Second}.runInner(t)
 		if got.done.Quality.Outcome != stream.GracefulFailure || slices.Contains(got.lines, "refining 2") {
 			t.Errorf("%q", got.lines)
 		}
@@ -319,7 +319,7 @@ func TestTimeOfATurn(t *testing.T) {
 			<-ctx.Done()
 			return quality.Reply{}, context.Cause(ctx)
 		}
-		got := turn{yaml: enforce + "\n  timeout: 1m" + judged, inner: slow, asker: &asker{judge: hang}, timeout: 30 * time.Second}.run(t)
+		got := turn{yaml: enforce + "\n  timeout: 1m" + judged, inner: slow, asker: &asker{judge: hang}, timeout: 30 * time.Second}.runInner(t)
 		if got.done.Quality.Outcome != stream.Unjudged || got.text != "I say 35." {
 			t.Errorf("%q", got.lines)
 		}
@@ -335,7 +335,7 @@ func TestWordingEndsWithTheTurn(t *testing.T) {
 	for name, yaml := range map[string]string{"unchecked": "", "checked": enforce + backed} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			got := turn{yaml: yaml, inner: says("32 forever."), req: form("sms"), timeout: 3 * time.Second}.run(t)
+			got := turn{yaml: yaml, inner: says("32 forever."), req: form("sms"), timeout: 3 * time.Second}.runInner(t)
 			if elapsed := time.Since(began); elapsed != 3*time.Second {
 				t.Errorf("%s: a turn of three seconds took %v", name, elapsed)
 			}
@@ -366,7 +366,7 @@ func TestComposingIsReported(t *testing.T) {
 			}
 			return stream.Result{Reason: stream.Stop}, nil
 		})
-		got := turn{inner: slow, req: form("sms")}.run(t)
+		got := turn{inner: slow, req: form("sms")}.runInner(t)
 		want := []string{"start", "composing 1", "composing 1 chars=11", "composing 1 chars=21", "formatting 1", "sending 1"}
 		if diff := cmp.Diff(want, got.lines[:len(want)]); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -391,7 +391,7 @@ func TestWhatPasses(t *testing.T) {
 		"quality: {mode: enforce, plan: none, thinking: hide, drafts: always}": "inner",
 	} {
 		var got []string
-		for _, line := range (turn{yaml: yaml, inner: chatty}).run(t).lines {
+		for _, line := range (turn{yaml: yaml, inner: chatty}).runInner(t).lines {
 			switch line {
 			case "thinking":
 				got = append(got, line)
@@ -416,7 +416,7 @@ func TestPiecesAreKept(t *testing.T) {
 		}
 		return stream.Result{Reason: stream.Stop}, nil
 	})
-	got := turn{yaml: enforce, inner: team}.run(t)
+	got := turn{yaml: enforce, inner: team}.runInner(t)
 	want := []string{`delta "One " a`, `delta "two." a`, `delta "\n\n"`, `delta "Three." b`, "done stop"}
 	if diff := cmp.Diff(want, got.lines[len(got.lines)-5:]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -427,7 +427,7 @@ func TestPiecesAreKept(t *testing.T) {
 func TestPiecesAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 20<<10)
-	got := turn{yaml: enforce, inner: says(long)}.run(t)
+	got := turn{yaml: enforce, inner: says(long)}.runInner(t)
 	n := 0
 	for _, line := range got.lines {
 		if strings.HasPrefix(line, "delta") {
@@ -479,16 +479,16 @@ func TestSettingsOfAnAgent(t *testing.T) {
 			return stream.Result{Reason: stream.Stop}, nil
 		}
 	}
-	got := turn{yaml: yaml, inner: routed("strict")}.run(t)
+	got := turn{yaml: yaml, inner: routed("strict")}.runInner(t)
 	want := []string{"start", "route", "extracting 1", "composing 1", "formatting 1", "validating 1", "validating 1 failed=[]", "sending 1", `delta "Yes."`, "done stop"}
 	if diff := cmp.Diff(want, got.lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got = turn{yaml: yaml, inner: routed("free")}.run(t)
+	got = turn{yaml: yaml, inner: routed("free")}.runInner(t)
 	if diff := cmp.Diff([]string{"start", "route", `delta "Yes."`, "done stop"}, got.lines); diff != "" || got.done.Quality != nil {
 		t.Errorf("%+v (-want +got):\n%s", got.done.Quality, diff)
 	}
-	got = turn{yaml: yaml, inner: says("Yes."), agent: "strict"}.run(t)
+	got = turn{yaml: yaml, inner: says("Yes."), agent: "strict"}.runInner(t)
 	if got.lines[1] != "extracting 1" {
 		t.Errorf("%q", got.lines)
 	}

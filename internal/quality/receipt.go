@@ -12,16 +12,16 @@ import (
 	"sluice/stream"
 )
 
-// close adds to the turn's result what is reported and kept of the checks.
-func (t *turn) close(err error) {
+// reportChecks adds to the turn's result what is reported and kept of the checks.
+func (t *turn) reportChecks(err error) {
 	defer t.logWaiting()
 	if t.outcome == "" {
 		t.outcome = stream.NotEvaluated
 	}
-	if t.pending() { // the turn ended before the plan was needed
+	if t.awaitsPlan() { // the turn ended before the plan was needed
 		t.planning.cancel()
-		p := t.planning.wait()
-		t.spend(p.usage, p.elapsed)
+		p := t.planning.awaitResult()
+		t.countCall(p.usage, p.elapsed)
 	}
 	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client learns that
 		t.checks.Channel = &stream.Formatted{Channel: t.channel}
@@ -30,14 +30,14 @@ func (t *turn) close(err error) {
 		}
 	}
 	if t.watched {
-		a := t.counted()
+		a := t.countedAttempt()
 		t.counts().turns.Inc(string(t.outcome))
-		t.counts().judged(a)
+		t.counts().countVerdicts(a)
 		if !t.set.HideReceipt {
-			t.checks.Quality = t.receipt(a)
+			t.checks.Quality = t.newReceipt(a)
 		}
 		if t.req.Task != "" { // else nobody keeps it
-			t.checks.Checked = t.state(a, err)
+			t.checks.Checked = t.storedState(a, err)
 		}
 	}
 	if t.checks.Quality != nil || t.checks.Channel != nil || t.checks.Checked != nil || t.checks.Markdown != "" {
@@ -45,13 +45,13 @@ func (t *turn) close(err error) {
 	}
 }
 
-// receipt is what the client receives of the checks, at the end.
-func (t *turn) receipt(a *attempt) *stream.Receipt {
+// newReceipt is what the client receives of the checks, at the end.
+func (t *turn) newReceipt(a *attempt) *stream.Receipt {
 	r := &stream.Receipt{
-		Passed: t.passed, Outcome: t.outcome, Refined: t.refined(), ScorecardID: t.scorecardID(),
+		Passed: t.passed, Outcome: t.outcome, Refined: t.isRefined(), ScorecardID: t.scorecardID(),
 		Criteria: make([]stream.CriterionCheck, 0, len(a.verdicts)), Millis: t.costs.ms,
 		Usage: stream.TokenUsage{Input: t.costs.usage.InputTokens, Output: t.costs.usage.OutputTokens, Thinking: t.costs.usage.ThinkingTokens},
-		Plan:  stream.ReceiptPlan{Steps: t.steps(t.req.Deliver), Ran: t.stepsRun(t.outcome != stream.NotEvaluated, t.delivered())},
+		Plan:  stream.ReceiptPlan{Steps: t.countSteps(t.req.Deliver), Ran: t.stepsRun(t.outcome != stream.NotEvaluated, t.triedDelivery())},
 	}
 	if t.cfg.Style != nil {
 		r.StyleVersion = t.cfg.Style.Version()
@@ -65,7 +65,7 @@ func (t *turn) receipt(a *attempt) *stream.Receipt {
 		if v.given {
 			line.Passed = &a.verdicts[i].passed
 		}
-		line.FailedFirst = t.refined() && t.attempts[0].verdicts[i].failed()
+		line.FailedFirst = t.isRefined() && t.attempts[0].verdicts[i].hasFailed()
 		r.Criteria = append(r.Criteria, line)
 	}
 	return r
@@ -136,10 +136,10 @@ type keptResultOf struct {
 	Truncated bool           `json:"truncated,omitzero"`
 }
 
-// results returns the results of tools as the task keeps them.
-func (t *turn) results() []keptResultOf {
+// storedResults returns the results of tools as the task keeps them.
+func (t *turn) storedResults() []keptResultOf {
 	all := []keptResultOf{}
-	for _, r := range t.shown() {
+	for _, r := range t.shownResults() {
 		result, cut := chat.Truncate(r.Result, maxKeptResult)
 		k := keptResultOf{Tool: r.Tool, Result: valueOf(result), Truncated: r.Truncated || cut}
 		if r.Arguments != "" {
@@ -164,12 +164,12 @@ func valueOf(text string) jsontext.Value {
 func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
 	for i, v := range a.verdicts {
 		c := &a.card[i]
-		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.expectation(), Check: c.Name, Must: c.Must}
+		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.expectedAnswer(), Check: c.Name, Must: c.Must}
 		if v.given {
 			k.Passed = &v.passed
 		}
 		switch {
-		case v.failed():
+		case v.hasFailed():
 			k.Feedback = "Not fulfilled: " + c.Description
 			feedback = append(feedback, c.ID+": "+c.Description)
 		case !v.given:
@@ -180,25 +180,25 @@ func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
 	return feedback
 }
 
-// state returns what the turn's task keeps of the checks. Texts are in it only if they
+// storedState returns what the turn's task keeps of the checks. Texts are in it only if they
 // were sent.
-func (t *turn) state(a *attempt, err error) jsontext.Value {
-	now := stamp(time.Now())
+func (t *turn) storedState(a *attempt, err error) jsontext.Value {
+	now := formatTime(time.Now())
 	s := keptState{
-		RequestID: chat.RequestID(t.ctx), Data: t.results(), Refinement: t.attempt - 1, Status: "completed",
-		CreatedAt: stamp(t.start), At: now,
-		Scorecard: keptScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []keptCriterion{}, Passed: t.passed, CreatedAt: stamp(t.start)},
+		RequestID: chat.RequestID(t.ctx), Data: t.storedResults(), Refinement: t.attempt - 1, Status: "completed",
+		CreatedAt: formatTime(t.start), At: now,
+		Scorecard: keptScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []keptCriterion{}, Passed: t.passed, CreatedAt: formatTime(t.start)},
 	}
 	status := planCompleted
-	if err != nil || t.withheld(&t.set) {
+	if err != nil || t.isWithheld(&t.set) {
 		s.Status, status = "failed", planFailed
 	}
 	s.Plan = t.executionPlan(status)
 	feedback := s.Scorecard.addCriteria(a)
 	if a.verdicts != nil {
 		s.Scorecard.At = now
-		_, failed := a.ids()
-		failed = append(failed, a.unjudged()...)
+		_, failed := a.criterionIDs()
+		failed = append(failed, a.unjudgedIDs()...)
 		s.Result = &keptResult{s.RequestID, s.Scorecard.ID, len(failed) == 0, failed, strings.Join(feedback, "; "), now}
 	}
 	t.keepTexts(&s, a)
@@ -206,8 +206,8 @@ func (t *turn) state(a *attempt, err error) jsontext.Value {
 	return text
 }
 
-// sent returns the attempt that was sent, which is a if the answer was observed only; nil: none.
-func (t *turn) sent(a *attempt) *attempt {
+// sentAttempt returns the attempt that was sent, which is a if the answer was observed only; nil: none.
+func (t *turn) sentAttempt(a *attempt) *attempt {
 	switch {
 	case t.sink.Err != nil:
 		return nil
@@ -219,14 +219,14 @@ func (t *turn) sent(a *attempt) *attempt {
 
 // keepTexts adds what was sent.
 func (t *turn) keepTexts(s *keptState, a *attempt) {
-	sent := t.sent(a)
+	sent := t.sentAttempt(a)
 	if sent == nil {
 		return
 	}
 	if sent == a {
 		s.Composed = &sent.text
 	}
-	final := sent.styled()
+	final := sent.styledText()
 	s.Final = &final
 	if sent.formatted != nil {
 		s.Final = &sent.formatted.Content
@@ -239,9 +239,9 @@ func (t *turn) keepTexts(s *keptState, a *attempt) {
 // plannedID stands for the ids of planned criteria.
 const plannedID = "planned"
 
-// judged counts each criterion by its result. Criteria that a model planned
+// countVerdicts counts each criterion by its result. Criteria that a model planned
 // share one id: their names are its own.
-func (in *instruments) judged(a *attempt) {
+func (in *instruments) countVerdicts(a *attempt) {
 	for i, v := range a.verdicts {
 		id, result := a.card[i].ID, "open"
 		if a.card[i].planned {
@@ -250,7 +250,7 @@ func (in *instruments) judged(a *attempt) {
 		switch {
 		case v.notApplicable:
 			result = "not_applicable"
-		case v.failed():
+		case v.hasFailed():
 			result = "failed"
 		case v.given:
 			result = "passed"

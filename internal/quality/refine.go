@@ -26,23 +26,23 @@ You get JSON objects: first the request and the results of the tools that were r
 // showRefined shows a piece of the second draft.
 func (t *turn) showRefined(text string, first bool) {
 	if first {
-		t.show(t.before, stream.Attribution{})
+		t.showDraft(t.before, stream.Attribution{})
 	}
-	t.show(text, stream.Attribution{})
+	t.showDraft(text, stream.Attribution{})
 	t.sink.Flush()
 }
 
-// refine has the answer written once more. It returns nil if that did not work out: then
+// refineAnswer has the answer written once more. It returns nil if that did not work out: then
 // the first attempt stays.
-func (t *turn) refine(a *attempt) *attempt {
+func (t *turn) refineAnswer(a *attempt) *attempt {
 	t.attempt = 2
-	t.report(stream.Refining)
+	t.reportPhase(stream.Refining)
 	t.sink.Flush()
-	ctx, cancel := t.working()
+	ctx, cancel := t.modelContext()
 	defer cancel()
 	began := time.Now()
 	var b strings.Builder
-	written, err := t.cfg.Writer.Write(ctx, t.order(a), func(text string) error {
+	written, err := t.cfg.Writer.Write(ctx, t.refinementOrder(a), func(text string) error {
 		if b.Len()+len(text) > maxHeld {
 			return errTooLong
 		}
@@ -55,9 +55,9 @@ func (t *turn) refine(a *attempt) *attempt {
 	})
 	elapsed := max(time.Since(began), 1)
 	t.costs.ms.Refine = elapsed.Milliseconds()
-	t.spend(written.Usage, elapsed)
+	t.countCall(written.Usage, elapsed)
 	t.counts().observe("refine", elapsed)
-	t.logInteraction("composer", "refine", elapsed, err, logged{"answer": answerText(a.text), "failed": a.failures()}, logged{"answer": answerText(b.String())})
+	t.logInteraction("composer", "refine", elapsed, err, logged{"answer": answerText(a.text), "failed": a.countFailed()}, logged{"answer": answerText(b.String())})
 	if err != nil {
 		return nil
 	}
@@ -65,28 +65,28 @@ func (t *turn) refine(a *attempt) *attempt {
 	if written.Finish == chat.FinishMaxTokens {
 		reason = stream.MaxTokens
 	}
-	second := t.attempted(b.String(), reason, false)
+	second := t.newAttempt(b.String(), reason, false)
 	if t.drafts {
-		t.show(second.after, stream.Attribution{})
+		t.showDraft(second.after, stream.Attribution{})
 	}
 	return second
 }
 
 var errTooLong = errors.New("the text is too long")
 
-// order returns what the model is asked: data, and the RefinementRequest as the last
+// refinementOrder returns what the model is asked: data, and the RefinementRequest as the last
 // message. Between them stands a message of the model's, as some models want the roles to
 // alternate.
-func (t *turn) order(a *attempt) *Order {
+func (t *turn) refinementOrder(a *attempt) *Order {
 	data, _ := json.Marshal(struct {
 		UserMessage string        `json:"user_message"`
 		Channel     string        `json:"channel"`
 		Locale      string        `json:"locale,omitempty"`
 		Results     []shownResult `json:"tool_results"`
-	}{t.req.Input, t.channel, t.locale, t.shown()}, jsontext.AllowInvalidUTF8(true))
+	}{t.req.Input, t.channel, t.locale, t.shownResults()}, jsontext.AllowInvalidUTF8(true))
 	var failed []askedCriterion
 	for i, v := range a.verdicts {
-		if c := &a.card[i]; v.failed() {
+		if c := &a.card[i]; v.hasFailed() {
 			failed = append(failed, askedCriterion{c.ID, c.Description, c.Expected, v.feedback})
 		}
 	}
@@ -96,22 +96,22 @@ func (t *turn) order(a *attempt) *Order {
 		Failed    []askedCriterion `json:"failed_criteria"`
 		Attempt   int              `json:"attempt_number"`
 		CreatedAt string           `json:"created_at"`
-	}{chat.RequestID(t.ctx), a.written(), failed, 1, stamp(time.Now())}, jsontext.AllowInvalidUTF8(true))
+	}{chat.RequestID(t.ctx), a.textOrNote(), failed, 1, formatTime(time.Now())}, jsontext.AllowInvalidUTF8(true))
 	system := refineSystem
 	if t.cfg.Style != nil {
 		system = strings.TrimSpace(system + "\n\n" + t.cfg.Style.Instruction(t.req, t.channel))
 	}
-	return &Order{Agent: t.author(), System: system, Messages: []chat.Message{
-		said(chat.RoleUser, string(data)), said(chat.RoleModel, `{"ready":true}`), said(chat.RoleUser, string(last)),
+	return &Order{Agent: t.firstAuthor(), System: system, Messages: []chat.Message{
+		textMessage(chat.RoleUser, string(data)), textMessage(chat.RoleModel, `{"ready":true}`), textMessage(chat.RoleUser, string(last)),
 	}}
 }
 
-// author returns the agent that wrote the first attempt.
-func (t *turn) author() string {
-	return cmp.Or(t.pieces.agent(), t.agent)
+// firstAuthor returns the agent that wrote the first attempt.
+func (t *turn) firstAuthor() string {
+	return cmp.Or(t.pieces.firstAgent(), t.agent)
 }
 
-// said is a message of one text.
-func said(role chat.Role, text string) chat.Message {
+// textMessage is a message of one text.
+func textMessage(role chat.Role, text string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: text}}}
 }

@@ -16,10 +16,10 @@ type rounds struct {
 	passed   bool
 }
 
-// best returns the attempt that counts: one without a failed requirement before one with. Of
+// bestAttempt returns the attempt that counts: one without a failed requirement before one with. Of
 // two without it is the second, of two with the one that fails less, or the second if they fail
 // alike.
-func (r *rounds) best() *attempt {
+func (r *rounds) bestAttempt() *attempt {
 	best := r.attempts[0]
 	for _, a := range r.attempts[1:] {
 		switch {
@@ -27,24 +27,24 @@ func (r *rounds) best() *attempt {
 			if best.failedMust() {
 				best = a
 			}
-		case !a.failedMust() || a.failures() <= best.failures():
+		case !a.failedMust() || a.countFailed() <= best.countFailed():
 			best = a
 		}
 	}
 	return best
 }
 
-// counted returns the attempt that the receipt is about.
-func (r *rounds) counted() *attempt {
+// countedAttempt returns the attempt that the receipt is about.
+func (r *rounds) countedAttempt() *attempt {
 	if r.outcome == stream.NotEvaluated || len(r.attempts) == 0 {
 		return new(attempt)
 	}
-	return r.best()
+	return r.bestAttempt()
 }
 
-// decide sets what became of the answer, of which a is the attempt that counts.
-func (r *rounds) decide(set *Settings, a *attempt) {
-	r.passed = a.failures() == 0 && a.open() == 0
+// decideOutcome sets what became of the answer, of which a is the attempt that counts.
+func (r *rounds) decideOutcome(set *Settings, a *attempt) {
+	r.passed = a.countFailed() == 0 && a.countUnjudged() == 0
 	switch {
 	case set.Mode == modeObserve:
 		r.outcome = stream.Observed
@@ -52,9 +52,9 @@ func (r *rounds) decide(set *Settings, a *attempt) {
 		r.outcome = stream.GracefulFailure
 	case a.failedMust():
 		r.outcome = stream.SentFailed
-	case a.open() > 0:
+	case a.countUnjudged() > 0:
 		r.outcome = stream.Unjudged
-	case a.failures() > 0:
+	case a.countFailed() > 0:
 		r.outcome = stream.SentFailed
 	case a.unchanged:
 		r.outcome = stream.Passed
@@ -63,22 +63,22 @@ func (r *rounds) decide(set *Settings, a *attempt) {
 	}
 }
 
-// withheld says whether the failure text stands in place of the answer: no attempt passed,
+// isWithheld says whether the failure text stands in place of the answer: no attempt passed,
 // or none was judged and the settings want no such answer.
-func (r *rounds) withheld(set *Settings) bool {
+func (r *rounds) isWithheld(set *Settings) bool {
 	return r.outcome == stream.GracefulFailure || r.outcome == stream.Unjudged && set.OnUnjudged == fallbackGraceful
 }
 
-// refined says whether there is a second attempt.
-func (r *rounds) refined() bool { return len(r.attempts) > 1 }
+// isRefined says whether there is a second attempt.
+func (r *rounds) isRefined() bool { return len(r.attempts) > 1 }
 
 // whyFailed says why an attempt, of that name, did not pass.
 func (a *attempt) whyFailed(name string) (parts []string) {
-	if _, failed := a.ids(); len(failed) > 0 {
+	if _, failed := a.criterionIDs(); len(failed) > 0 {
 		parts = append(parts, name+" failed "+strings.Join(failed, ", "))
 	}
-	if a.open() > 0 && !a.failedMust() {
-		parts = append(parts, name+" has no verdict of the judge on "+strings.Join(a.unjudged(), ", "))
+	if a.countUnjudged() > 0 && !a.failedMust() {
+		parts = append(parts, name+" has no verdict of the judge on "+strings.Join(a.unjudgedIDs(), ", "))
 	}
 	return parts
 }
@@ -91,7 +91,7 @@ func (r *rounds) whyFailed(set *Settings) string {
 		parts = append(parts, a.whyFailed(attempt)...)
 	}
 	switch {
-	case set.Mode == modeEnforce && r.attempt == 1 && r.attempts[0].failures() > 0:
+	case set.Mode == modeEnforce && r.attempt == 1 && r.attempts[0].countFailed() > 0:
 		parts = append(parts, "there was no time left for a second one")
 	case r.attempt > 1 && len(r.attempts) == 1:
 		parts = append(parts, "the refinement did not come")

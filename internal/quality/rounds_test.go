@@ -38,12 +38,12 @@ func TestTheAttemptThatCounts(t *testing.T) {
 		if test.second != "" {
 			r.attempts = append(r.attempts, judged(test.second, false))
 		}
-		if got := r.best(); got != r.attempts[test.want] || r.counted() != got {
+		if got := r.bestAttempt(); got != r.attempts[test.want] || r.countedAttempt() != got {
 			t.Errorf("%s and %s: attempt %d is not the one that counts", test.first, test.second, test.want+1)
 		}
 	}
 	none := rounds{outcome: stream.NotEvaluated, attempts: []*attempt{judged("M", true)}}
-	if a := none.counted(); len(a.verdicts) > 0 {
+	if a := none.countedAttempt(); len(a.verdicts) > 0 {
 		t.Error("an attempt counts of a turn that was not evaluated")
 	}
 }
@@ -70,10 +70,10 @@ func TestRoundsDecide(t *testing.T) {
 		{"MW", true, Settings{Mode: modeObserve}, stream.Observed, true, false},
 	} {
 		var r rounds
-		r.decide(&test.set, judged(test.verdicts, test.unchanged))
-		if r.outcome != test.want || r.passed != test.passed || r.withheld(&test.set) != test.withheld {
+		r.decideOutcome(&test.set, judged(test.verdicts, test.unchanged))
+		if r.outcome != test.want || r.passed != test.passed || r.isWithheld(&test.set) != test.withheld {
 			t.Errorf("%s, unchanged %v, %+v: %s, passed %v, withheld %v; want %s, %v, %v", test.verdicts, test.unchanged, test.set,
-				r.outcome, r.passed, r.withheld(&test.set), test.want, test.passed, test.withheld)
+				r.outcome, r.passed, r.isWithheld(&test.set), test.want, test.passed, test.withheld)
 		}
 	}
 }

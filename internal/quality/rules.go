@@ -11,22 +11,22 @@ type rules struct {
 	drafts  bool // and shown as it is written
 }
 
-// assign says whose settings hold. It is too late for that once the rules are settled.
-func (r *rules) assign(agent string) {
+// assignAgent says whose settings hold. It is too late for that once the rules are settled.
+func (r *rules) assignAgent(agent string) {
 	if !r.settled {
 		r.agent = agent
 	}
 }
 
-// apply settles the rules for an answer. It returns false if they are settled.
-func (r *rules) apply(spec *Spec, b *brief) bool {
+// fixSettings settles the rules for an answer. It returns false if they are settled.
+func (r *rules) fixSettings(spec *Spec, b *brief) bool {
 	if r.settled {
 		return false
 	}
 	r.settled = true
-	r.set = spec.on(r.agent, b.channel)
+	r.set = spec.settingsOn(r.agent, b.channel)
 	r.watched = r.set.Mode == modeObserve || r.set.Mode == modeEnforce
 	r.held = r.set.Mode == modeEnforce || b.form != nil
-	r.drafts = r.held && r.set.drafts(b.req)
+	r.drafts = r.held && r.set.showsDrafts(b.req)
 	return true
 }

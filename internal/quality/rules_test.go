@@ -10,9 +10,9 @@ import (
 // afterwards changes nothing.
 func TestRulesAreSettledOnce(t *testing.T) {
 	t.Parallel()
-	strict, open := defaults(), defaults()
+	strict, open := defaultSettings(), defaultSettings()
 	strict.Mode, strict.Drafts, open.Mode = modeEnforce, askDrafts, modeObserve
-	spec := &Spec{begun: true, settings: defaults(), agents: map[string]Settings{"strict": strict, "open": open}}
+	spec := &Spec{begun: true, settings: defaultSettings(), agents: map[string]Settings{"strict": strict, "open": open}}
 	for _, test := range []struct {
 		agent string
 		form  Formatter
@@ -25,14 +25,14 @@ func TestRulesAreSettledOnce(t *testing.T) {
 	} {
 		b := &brief{req: &chat.Request{ReplyForm: chat.ReplyForm{Drafts: chat.Yes}}, channel: web, form: test.form}
 		var r rules
-		if r.assign(test.agent); !r.apply(spec, b) {
+		if r.assignAgent(test.agent); !r.fixSettings(spec, b) {
 			t.Fatalf("%s: refused", test.agent)
 		}
 		if got := [3]bool{r.watched, r.held, r.drafts}; got != test.want {
 			t.Errorf("%s with form %v: watched, held, drafts are %v, want %v", test.agent, test.form != nil, got, test.want)
 		}
 		before := r
-		if r.assign("strict"); r.apply(spec, b) || r.agent != before.agent || r.set.Mode != before.set.Mode {
+		if r.assignAgent("strict"); r.fixSettings(spec, b) || r.agent != before.agent || r.set.Mode != before.set.Mode {
 			t.Errorf("%s: settled again, for %q", test.agent, r.agent)
 		}
 	}

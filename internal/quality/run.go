@@ -28,14 +28,14 @@ type runner struct {
 // Run implements stream.Runner.
 func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	t := newTurn(r, ctx, req, sink)
-	if saved, err := delivering(req); err != nil {
+	if saved, err := readSavedDelivery(req); err != nil {
 		return t.out, err
 	} else if saved != nil {
 		return t.deliverAgain(saved), t.sink.Err
 	}
 	defer t.planning.stop()
-	err := t.run(r.inner)
-	t.close(err)
+	err := t.runInner(r.inner)
+	t.reportChecks(err)
 	return t.out, err
 }
 
@@ -49,17 +49,17 @@ func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink
 	return t
 }
 
-// run asks the inner runner, and does with its answer what the settings say.
-func (t *turn) run(inner stream.Runner) error {
-	if t.agent != "" || !t.cfg.Spec.own() {
-		t.settle()
+// runInner asks the inner runner, and does with its answer what the settings say.
+func (t *turn) runInner(inner stream.Runner) error {
+	if t.agent != "" || !t.cfg.Spec.hasAgentSettings() {
+		t.applyRules()
 	}
 	if t.sink.Err != nil {
 		return t.sink.Err
 	}
-	err := t.ask(inner)
-	defer t.keep("") // unless something was sent
-	t.settle()
+	err := t.askInner(inner)
+	defer t.settleInner("") // unless something was sent
+	t.applyRules()
 	if err == nil && t.sink.Err != nil {
 		err = t.sink.Err
 	}
@@ -67,58 +67,58 @@ func (t *turn) run(inner stream.Runner) error {
 		err = errors.New("the runner returned before its answer was complete")
 	}
 	if err == nil {
-		err = t.answer()
+		err = t.handleAnswer()
 	} else {
-		t.fail()
+		t.endWithoutAnswer()
 	}
 	if err != nil {
 		return err
 	}
-	if t.pending() { // it is waited for; else done goes out with the text
+	if t.awaitsPlan() { // it is waited for; else done goes out with the text
 		t.sink.Flush()
 	}
 	return t.sink.Err
 }
 
-// ask has the inner runner answer.
-func (t *turn) ask(inner stream.Runner) (err error) {
+// askInner has the inner runner answer.
+func (t *turn) askInner(inner stream.Runner) (err error) {
 	t.begun = true
-	own, began := t.instructed(), time.Now()
-	own.Facts.Held = t.holds
+	own, began := t.innerRequest(), time.Now()
+	own.Facts.Held = t.decideHold
 	if t.watched || !t.settled {
 		t.evidence.restore(t.req.Resumed)
-		t.evidence.keep(&own.Facts)
+		t.evidence.storeOnPause(&own.Facts)
 	}
 	t.out, err = inner.Run(t.ctx, own, t)
 	t.logAnswer(began, err)
 	return err
 }
 
-// answer brings what the inner runner has said to its end.
-func (t *turn) answer() error {
+// handleAnswer brings what the inner runner has said to its end.
+func (t *turn) handleAnswer() error {
 	switch {
-	case t.pauses():
-		t.release()
+	case t.endsWithQuestion():
+		t.sendUnchecked()
 	case !t.held && !t.watched:
-		t.say(t.after)
+		t.sendText(t.after)
 	default:
-		if err := t.finish(); err != nil {
-			t.fail()
+		if err := t.finishAnswer(); err != nil {
+			t.endWithoutAnswer()
 			return err
 		}
 	}
 	return nil
 }
 
-// holds settles the turn, and says whether its answer is held back.
-func (t *turn) holds() bool {
-	t.settle()
+// decideHold settles the turn, and says whether its answer is held back.
+func (t *turn) decideHold() bool {
+	t.applyRules()
 	return t.held
 }
 
-// settle decides what becomes of the answer, and has the planner begin.
-func (t *turn) settle() {
-	if !t.apply(&t.cfg.Spec, &t.brief) {
+// applyRules decides what becomes of the answer, and has the planner begin.
+func (t *turn) applyRules() {
+	if !t.fixSettings(&t.cfg.Spec, &t.brief) {
 		return
 	}
 	if t.held || t.watched {
@@ -130,22 +130,22 @@ func (t *turn) settle() {
 	if t.set.Plan != noPlan {
 		t.beginPlan()
 	}
-	t.report(stream.Extracting)
+	t.reportPhase(stream.Extracting)
 }
 
 // beginPlan has the planner begin, and waits for a plan that is to guide the answer.
 func (t *turn) beginPlan() {
-	t.report(stream.Planning)
+	t.reportPhase(stream.Planning)
 	t.planning = t.askPlanner()
 	if t.set.Plan == guide && !t.begun {
 		t.awaitPlan()
-		t.sink.Emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
+		t.sink.Emit(t.phaseEvent(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
 	}
 }
 
-// instructed returns the request as the inner runner gets it. How to write is an
+// innerRequest returns the request as the inner runner gets it. How to write is an
 // instruction; the steps of a plan are data, since a model has made them.
-func (t *turn) instructed() *chat.Request {
+func (t *turn) innerRequest() *chat.Request {
 	var parts []string
 	if t.req.Instruction != "" {
 		parts = append(parts, t.req.Instruction)
@@ -156,7 +156,7 @@ func (t *turn) instructed() *chat.Request {
 	own := *t.req
 	own.Instruction = strings.Trim(strings.Join(parts, "\n\n"), "\n")
 	if t.plan != nil && t.set.Plan == guide && len(t.plan.steps) > 0 {
-		own.Data = append(slices.Clip(own.Data), t.plan.guide())
+		own.Data = append(slices.Clip(own.Data), t.plan.guideQuote())
 	}
 	return &own
 }
@@ -176,7 +176,7 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 			t.evidence.add(ev)
 		}
 	case *stream.Route:
-		return t.route(ev)
+		return t.passRoute(ev)
 	case *stream.AgentRun:
 		t.agentRun(ev, inner)
 	case *stream.InnerDelta:
@@ -184,9 +184,9 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 			return t.sink.Err
 		}
 	case *stream.Approval:
-		t.release()
+		t.sendUnchecked()
 	case *stream.Reset:
-		return t.reset(ev)
+		return t.passReset(ev)
 	}
 	return t.sink.Emit(ev)
 }
@@ -194,24 +194,24 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 // agentRun notes that an agent has ended, if it is none of another agent.
 func (t *turn) agentRun(ev *stream.AgentRun, inner bool) {
 	if ev.Success != nil && !inner {
-		t.ran(ev)
+		t.recordAgent(ev)
 		t.logAgent(ev)
 	}
 }
 
-// route begins what waits for the choice of an agent.
-func (t *turn) route(ev *stream.Route) error {
+// passRoute begins what waits for the choice of an agent.
+func (t *turn) passRoute(ev *stream.Route) error {
 	if t.sink.Emit(ev); !t.settled {
 		if ev.Decision == stream.Routed {
-			t.assign(ev.AgentID)
+			t.assignAgent(ev.AgentID)
 		}
-		t.settle()
+		t.applyRules()
 	}
 	return t.sink.Err
 }
 
-// reset takes back text of the inner runner. Of an answer that is held back nothing was shown.
-func (t *turn) reset(ev *stream.Reset) error {
+// passReset takes back text of the inner runner. Of an answer that is held back nothing was shown.
+func (t *turn) passReset(ev *stream.Reset) error {
 	t.chars = max(0, t.chars-ev.Runes)
 	t.pieces.cut(ev.Back)
 	if t.held {
@@ -227,46 +227,46 @@ func (t *turn) Flush() error {
 
 // EmitText implements run.Owner.
 func (t *turn) EmitText(ev *stream.Delta) error {
-	t.settle()
+	t.applyRules()
 	if !t.held && !t.watched { // there is a style
 		if t.firstText.IsZero() {
 			t.firstText = time.Now()
-			t.say(t.before)
+			t.sendText(t.before)
 		}
 		return t.sink.Emit(ev)
 	}
 	t.pieces.add(ev.Text, ev.Attribution)
-	first := t.composing(utf8.RuneCountInString(ev.Text))
+	first := t.reportComposing(utf8.RuneCountInString(ev.Text))
 	switch {
 	case !t.held:
 		if first {
-			t.say(t.before)
+			t.sendText(t.before)
 		}
 		t.sink.Emit(ev)
 	case t.drafts:
 		if first {
-			t.show(t.before, stream.Attribution{})
+			t.showDraft(t.before, stream.Attribution{})
 		}
-		t.show(ev.Text, ev.Attribution)
+		t.showDraft(ev.Text, ev.Attribution)
 	}
 	return t.sink.Err
 }
 
-// composing says that there is text, and once a second how much. It returns whether this is the
+// reportComposing says that there is text, and once a second how much. It returns whether this is the
 // first.
-func (t *turn) composing(chars int) (first bool) {
-	first, due := t.grow(chars, time.Now())
+func (t *turn) reportComposing(chars int) (first bool) {
+	first, due := t.countText(chars, time.Now())
 	switch {
 	case first:
-		t.report(stream.Composing)
+		t.reportPhase(stream.Composing)
 	case due:
-		t.sink.Emit(t.phase(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
+		t.sink.Emit(t.phaseEvent(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
 	}
 	return first
 }
 
-// pauses says whether the turn ends with a question to somebody: that is not an answer.
-func (t *turn) pauses() bool {
+// endsWithQuestion says whether the turn ends with a question to somebody: that is not an answer.
+func (t *turn) endsWithQuestion() bool {
 	switch t.out.Reason {
 	case stream.Stop, stream.MaxTokens, stream.MaxSteps:
 		return false
@@ -274,10 +274,10 @@ func (t *turn) pauses() bool {
 	return true
 }
 
-// fail ends a turn without an answer. What is held back is dropped.
-func (t *turn) fail() {
+// endWithoutAnswer ends a turn without an answer. What is held back is dropped.
+func (t *turn) endWithoutAnswer() {
 	t.outcome, t.pieces = stream.NotEvaluated, holding{}
 	if t.watched && !t.released {
-		t.report(stream.Failing)
+		t.reportPhase(stream.Failing)
 	}
 }

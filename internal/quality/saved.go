@@ -24,8 +24,8 @@ type savedDelivery struct {
 	Parts    int                 `json:"parts"`
 	End      *stream.Done        `json:"end"`
 	Checked  jsontext.Value      `json:"checked,omitempty"` // as in End, which is stored without it, like what follows
-	Said     string              `json:"said,omitempty"`
-	Made     []chat.TurnMessages `json:"made,omitempty"`
+	Styled   string              `json:"said,omitempty"`
+	Calls    []chat.TurnMessages `json:"made,omitempty"`
 }
 
 // isAnswered says whether the runner has come to an end, and waits for nobody.
@@ -42,16 +42,16 @@ func (t *turn) saveDelivery(m *Message) {
 	}
 	own := *t.checks.Channel
 	end := t.out
-	s := savedDelivery{Response: m.Response, Passed: m.Passed, Outcome: m.Outcome, Segments: m.Segments, Parts: m.Parts, Said: t.checks.Markdown, Made: callsOf(end.TurnMessages)}
+	s := savedDelivery{Response: m.Response, Passed: m.Passed, Outcome: m.Outcome, Segments: m.Segments, Parts: m.Parts, Styled: t.checks.Markdown, Calls: callsOf(end.TurnMessages)}
 	s.End = &stream.Done{Reason: end.Reason, Usage: end.Usage, Model: end.Model, Tools: end.Tools, Models: end.Models, Keyed: end.Keyed,
 		Agents: end.Agents, Route: end.Route, Asker: end.Asker, Channel: &own}
 	if t.watched {
 		t.checks.Channel.Delivery = &stream.Delivery{Attempts: 1} // a step that ran counts; how it ends is set when it has
-		if a := t.counted(); !t.set.HideReceipt {
-			s.End.Quality = t.receipt(a)
+		if a := t.countedAttempt(); !t.set.HideReceipt {
+			s.End.Quality = t.newReceipt(a)
 		}
 		if t.req.Task != "" {
-			s.Checked = t.state(t.counted(), nil)
+			s.Checked = t.storedState(t.countedAttempt(), nil)
 		}
 	}
 	if text, err := json.Marshal(s); err == nil { // a plain value: cannot fail
@@ -80,9 +80,9 @@ func callsOf(made []chat.TurnMessages) []chat.TurnMessages {
 	return calls
 }
 
-// delivering returns what a process before has saved of the request's turn; nil: its answer is not
+// readSavedDelivery returns what a process before has saved of the request's turn; nil: its answer is not
 // out.
-func delivering(req *chat.Request) (*savedDelivery, error) {
+func readSavedDelivery(req *chat.Request) (*savedDelivery, error) {
 	if req.Facts.Saving == nil {
 		return nil, nil
 	}
@@ -105,9 +105,9 @@ func delivering(req *chat.Request) (*savedDelivery, error) {
 func (t *turn) deliverAgain(s *savedDelivery) stream.Result {
 	end := s.End
 	t.out = stream.Result{Reason: end.Reason, Usage: end.Usage, Model: end.Model, Tools: end.Tools, Models: end.Models, Keyed: end.Keyed,
-		Agents: end.Agents, Route: end.Route, Asker: end.Asker, TurnMessages: s.Made}
-	t.checks = stream.Checks{Quality: end.Quality, Channel: end.Channel, Checked: s.Checked, Markdown: s.Said}
+		Agents: end.Agents, Route: end.Route, Asker: end.Asker, TurnMessages: s.Calls}
+	t.checks = stream.Checks{Quality: end.Quality, Channel: end.Channel, Checked: s.Checked, Markdown: s.Styled}
 	t.out.Checks = &t.checks
-	t.deliver(&Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: s.Response, Passed: s.Passed, Outcome: s.Outcome, Segments: s.Segments, Parts: s.Parts}, time.Now())
+	t.deliverMessage(&Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: s.Response, Passed: s.Passed, Outcome: s.Outcome, Segments: s.Segments, Parts: s.Parts}, time.Now())
 	return t.out
 }

@@ -70,13 +70,13 @@ func TestDeliveryGoesOn(t *testing.T) {
 				s, first, second := &shelf{map[string][][]byte{}}, &receiver{status: status}, &receiver{status: status}
 				tt.req, tt.sender = asked, first
 				tt.req.Facts.Saving = &chat.Saving{Saver: s}
-				before := tt.run(t)
+				before := tt.runInner(t)
 				states := s.parts[chat.SavedDelivery]
 				if len(states) != 1 || strings.Contains(string(states[0]), "draft") {
 					t.Fatalf("it saves %s", states)
 				}
 				tt.req.Facts.Saving, tt.sender, tt.inner = &chat.Saving{Saver: s, Before: s.parts}, second, nobody(t)
-				after := tt.run(t)
+				after := tt.runInner(t)
 				want := []string{"start", "done " + string(before.done.Reason)}
 				if status == "rejected" {
 					want = []string{"start", "error delivery_failed false", "done " + string(before.done.Reason)}

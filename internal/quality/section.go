@@ -20,8 +20,8 @@ var sectionSchema string
 func Section(s *Spec, builtin ...string) file.Section {
 	s.builtin = builtin
 	return file.Section{Name: "quality", Schema: sectionSchema, Read: func(n *file.Node) {
-		s.begin()
-		s.read(n, &s.settings)
+		s.fillDefaults()
+		s.readSettings(n, &s.settings)
 	}}
 }
 
@@ -39,9 +39,9 @@ func OfAgents(s *Spec, agents file.Section) file.Section {
 			if own == nil {
 				continue
 			}
-			s.begin()
+			s.fillDefaults()
 			settings := s.settings
-			s.read(own, &settings)
+			s.readSettings(own, &settings)
 			if s.agents == nil {
 				s.agents = map[string]Settings{}
 			}
@@ -51,20 +51,20 @@ func OfAgents(s *Spec, agents file.Section) file.Section {
 	return agents
 }
 
-// begin fills in the defaults once, whichever section comes first.
-func (s *Spec) begin() {
+// fillDefaults fills in the defaults once, whichever section comes first.
+func (s *Spec) fillDefaults() {
 	if !s.begun {
-		s.begun, s.settings = true, defaults()
+		s.begun, s.settings = true, defaultSettings()
 	}
 }
 
-// read reads settings over those that s holds. The schema has checked words and
+// readSettings reads settings over those that s holds. The schema has checked words and
 // bounds.
-func (spec *Spec) read(n *file.Node, s *Settings) {
+func (spec *Spec) readSettings(n *file.Node, s *Settings) {
 	n.Decode(s)
 	spec.checkChannels(n.Get("channels"))
 	if list := n.Get("criteria"); list != nil {
-		s.Criteria = spec.criteria(list)
+		s.Criteria = spec.readCriteria(list)
 	}
 }
 
@@ -83,9 +83,9 @@ func (spec *Spec) checkChannels(list *file.Node) {
 	}
 }
 
-// criteria reads a list of criteria. An id that is there twice is a fault, and so is that of
+// readCriteria reads a list of criteria. An id that is there twice is a fault, and so is that of
 // a criterion of our own for something else: it would take that one's place unseen.
-func (spec *Spec) criteria(list *file.Node) (all []Criterion) {
+func (spec *Spec) readCriteria(list *file.Node) (all []Criterion) {
 	for n := range list.Members() {
 		c := Criterion{Must: true}
 		n.Decode(&c)

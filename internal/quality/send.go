@@ -13,42 +13,42 @@ import (
 // maxPiece bounds a piece of a text that was held back, in bytes.
 const maxPiece = 16 << 10
 
-// say shows a text in pieces.
-func (t *turn) say(text string) {
+// sendText shows a text in pieces.
+func (t *turn) sendText(text string) {
 	for text != "" {
 		head, _ := chat.Truncate(text, maxPiece)
-		t.piece(&stream.Delta{Text: head})
+		t.sendPiece(&stream.Delta{Text: head})
 		text = text[len(head):]
 	}
 }
 
-// piece passes a piece of the answer on, and notes when the first one went out.
-func (t *turn) piece(d *stream.Delta) {
+// sendPiece passes a piece of the answer on, and notes when the first one went out.
+func (t *turn) sendPiece(d *stream.Delta) {
 	if t.sentAt.IsZero() {
 		t.sentAt = time.Now()
 	}
 	t.sink.Emit(d)
 }
 
-// send sends an attempt. err, if not nil, is reported before the text. The result is why the
+// sendAttempt sends an attempt. err, if not nil, is reported before the text. The result is why the
 // turn has ended, if it did so before the text had its form.
-func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) error {
-	if err := a.format(t, nil); err != nil {
+func (t *turn) sendAttempt(a *attempt, phase stream.Phase, err *fault.Error) error {
+	if err := a.applyForm(t, nil); err != nil {
 		return err
 	}
-	t.report(phase)
+	t.reportPhase(phase)
 	if err != nil {
 		t.sink.Emit(stream.NewError(err, false))
 	}
 	t.final = a
-	t.keep(a.text)
+	t.settleInner(a.text)
 	switch {
 	case t.form != nil:
-		t.messages(a)
+		t.sendMessages(a)
 	case a.unchanged:
-		t.again()
+		t.sendPieces()
 	default:
-		t.say(a.styled())
+		t.sendText(a.styledText())
 	}
 	if !t.firstText.IsZero() && !t.sentAt.IsZero() {
 		held := t.sentAt.Sub(t.firstText)
@@ -58,49 +58,49 @@ func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) error {
 	return nil
 }
 
-// again sends the pieces as they came.
-func (t *turn) again() {
-	t.say(t.before)
-	t.pieces.each(func(text string, who stream.Attribution) {
+// sendPieces sends the pieces as they came.
+func (t *turn) sendPieces() {
+	t.sendText(t.before)
+	t.pieces.eachPiece(func(text string, who stream.Attribution) {
 		for text != "" {
 			head, _ := chat.Truncate(text, maxPiece)
-			t.piece(&stream.Delta{Attribution: who, Text: head})
+			t.sendPiece(&stream.Delta{Attribution: who, Text: head})
 			text = text[len(head):]
 		}
 	})
-	t.say(t.after)
+	t.sendText(t.after)
 }
 
-// messages sends the form of a channel: its text, its messages, and to who receives
+// sendMessages sends the form of a channel: its text, its messages, and to who receives
 // them.
-func (t *turn) messages(a *attempt) {
+func (t *turn) sendMessages(a *attempt) {
 	f := a.formatted
 	t.checks.Channel = &stream.Formatted{Channel: t.channel, IsSplit: f.IsSplit, Metadata: f.Metadata}
 	if f.Content == "" {
-		t.undelivered()
+		t.reportUndelivered()
 		return
 	}
 	if f.Truncated {
 		t.warn(fault.ContentTruncated, "The answer was too long for its channel and was cut")
 	}
-	t.checks.Markdown = a.styled()
+	t.checks.Markdown = a.styledText()
 	t.checks.Channel.Parts = len(f.Messages)
 	if !t.req.Deliver {
-		t.formatted(a)
+		t.emitMessages(a)
 		return
 	}
-	began, m := time.Now(), t.message(f)
-	t.together(func() {
-		t.formatted(a)
+	began, m := time.Now(), t.messageOf(f)
+	t.inOneAppend(func() {
+		t.emitMessages(a)
 		t.saveDelivery(m)
 		t.sink.Flush()
 	})
-	t.deliver(m, began)
+	t.deliverMessage(m, began)
 }
 
-// formatted emits the text and the messages of a form.
-func (t *turn) formatted(a *attempt) {
-	t.say(a.formatted.Content)
+// emitMessages emits the text and the messages of a form.
+func (t *turn) emitMessages(a *attempt) {
+	t.sendText(a.formatted.Content)
 	for i := range a.formatted.Messages {
 		m := &a.formatted.Messages[i]
 		t.sink.Emit(m)
@@ -112,8 +112,8 @@ func (t *turn) formatted(a *attempt) {
 	t.logChannel(a, a.formatted)
 }
 
-// together has what f emits and saves go to the store in one step, if anything is saved.
-func (t *turn) together(f func()) {
+// inOneAppend has what f emits and saves go to the store in one step, if anything is saved.
+func (t *turn) inOneAppend(f func()) {
 	if saving := t.req.Facts.Saving; saving != nil {
 		saving.Together(f)
 		return
@@ -121,8 +121,8 @@ func (t *turn) together(f func()) {
 	f()
 }
 
-// message returns what is delivered of a text in its form.
-func (t *turn) message(f *Formatted) *Message {
+// messageOf returns what is delivered of a text in its form.
+func (t *turn) messageOf(f *Formatted) *Message {
 	m := &Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Segments: f.Segments, Parts: len(f.Messages)}
 	if t.watched { // else a question has an outcome, and no receipt that reports it
 		m.Passed, m.Outcome = t.passed, t.outcome
@@ -130,8 +130,8 @@ func (t *turn) message(f *Formatted) *Message {
 	return m
 }
 
-// deliver has the messages delivered. Once begun it does not end with the client.
-func (t *turn) deliver(m *Message, began time.Time) {
+// deliverMessage has the messages delivered. Once begun it does not end with the client.
+func (t *turn) deliverMessage(m *Message, began time.Time) {
 	d := t.cfg.Senders[t.channel].Send(t.ctx, m)
 	t.checks.Channel.Delivery = &d
 	t.logDelivered(&d, m, began)
@@ -140,17 +140,17 @@ func (t *turn) deliver(m *Message, began time.Time) {
 	}
 }
 
-// undelivered reports, to a client that asked for a delivery, that there is nothing to deliver.
-func (t *turn) undelivered() {
+// reportUndelivered reports, to a client that asked for a delivery, that there is nothing to deliver.
+func (t *turn) reportUndelivered() {
 	if t.req.Deliver {
 		t.checks.Channel.Delivery = &stream.Delivery{Status: "failed"}
 		t.warn(fault.DeliveryFailed, "There is no text that could be delivered")
 	}
 }
 
-// release sends what is held back of a turn that ends with a question: as it is, since it
+// sendUnchecked sends what is held back of a turn that ends with a question: as it is, since it
 // is not an answer that could be checked.
-func (t *turn) release() {
+func (t *turn) sendUnchecked() {
 	if t.released {
 		return
 	}
@@ -158,24 +158,24 @@ func (t *turn) release() {
 	if !t.held {
 		return
 	}
-	a := t.first()
+	a := t.firstAttempt()
 	if a.text == "" {
 		return
 	}
-	t.report(stream.Formatting)
-	if err := t.send(a, stream.Sending, nil); err != nil && t.sink.Err == nil {
+	t.reportPhase(stream.Formatting)
+	if err := t.sendAttempt(a, stream.Sending, nil); err != nil && t.sink.Err == nil {
 		t.sink.Err = err
 	}
 }
 
-// first returns the first attempt.
-func (t *turn) first() *attempt {
-	return t.attempted(string(t.pieces.text), t.out.Reason, true)
+// firstAttempt returns the first attempt.
+func (t *turn) firstAttempt() *attempt {
+	return t.newAttempt(string(t.pieces.text), t.out.Reason, true)
 }
 
-// attempted notes an answer. What style adds around it belongs to what users
+// newAttempt notes an answer. What style adds around it belongs to what users
 // see, and so is checked with it.
-func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool) *attempt {
+func (t *turn) newAttempt(text string, reason stream.FinishReason, unchanged bool) *attempt {
 	a := &attempt{text: text, reason: reason, unchanged: unchanged}
 	if strings.TrimSpace(text) != "" {
 		a.before, a.after = t.before, t.after
@@ -183,10 +183,10 @@ func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool
 	return a
 }
 
-// format brings the attempt into the form of the turn's channel, if it has one. source is the
+// applyForm brings the attempt into the form of the turn's channel, if it has one. source is the
 // styled text, shared with others that read it; nil: not shared. The error is why the turn has
 // ended.
-func (a *attempt) format(t *turn, source *markdown.Source) (err error) {
+func (a *attempt) applyForm(t *turn, source *markdown.Source) (err error) {
 	if t.form != nil && a.formatted == nil {
 		began := time.Now()
 		a.formatted, err = t.form.Format(t.ctx, Text{
@@ -194,7 +194,7 @@ func (a *attempt) format(t *turn, source *markdown.Source) (err error) {
 			Locale: t.locale, At: time.Now().Truncate(time.Millisecond), Source: source,
 		})
 		t.costs.ms.Format += time.Since(began).Milliseconds()
-		t.counts().step("format", began)
+		t.counts().observeSince("format", began)
 	}
 	if err != nil {
 		return fault.Cause(t.ctx)

@@ -84,16 +84,16 @@ type Criterion struct {
 	Channels []string `key:"channels"`
 }
 
-// defaults returns the settings of a file that says nothing.
-func defaults() Settings {
+// defaultSettings returns the settings of a file that says nothing.
+func defaultSettings() Settings {
 	return Settings{
 		Mode: modeOff, Plan: scorecard, Drafts: neverDrafts, MaxPlanned: 6,
 		Timeout: 6 * time.Second, Reserve: 8 * time.Second, OnFail: fallbackGraceful, OnUnjudged: fallbackSend,
 	}
 }
 
-// drafts says whether req is shown drafts.
-func (s *Settings) drafts(req *chat.Request) bool {
+// showsDrafts says whether req is shown drafts.
+func (s *Settings) showsDrafts(req *chat.Request) bool {
 	return s.Drafts != neverDrafts && (req.Drafts == chat.Yes || req.Drafts == chat.Unsaid && s.Drafts == alwaysDrafts)
 }
 
@@ -112,13 +112,13 @@ func (s *Spec) Settings(agent string) Settings {
 		return own
 	}
 	if !s.begun {
-		return defaults()
+		return defaultSettings()
 	}
 	return s.settings
 }
 
-// on returns the settings of an agent for answers in a channel.
-func (s *Spec) on(agent, channel string) Settings {
+// settingsOn returns the settings of an agent for answers in a channel.
+func (s *Spec) settingsOn(agent, channel string) Settings {
 	set := s.Settings(agent)
 	if len(set.Channels) > 0 && !slices.Contains(set.Channels, cmp.Or(channel, web)) {
 		set.Mode = modeOff
@@ -126,38 +126,38 @@ func (s *Spec) on(agent, channel string) Settings {
 	return set
 }
 
-// own says whether any agent has settings of its own.
-func (s *Spec) own() bool { return len(s.agents) > 0 }
+// hasAgentSettings says whether any agent has settings of its own.
+func (s *Spec) hasAgentSettings() bool { return len(s.agents) > 0 }
 
-// applies says whether a criterion counts on a channel.
-func (c *Criterion) applies(channel string) bool {
+// appliesTo says whether a criterion counts on a channel.
+func (c *Criterion) appliesTo(channel string) bool {
 	return len(c.Channels) == 0 || slices.Contains(c.Channels, channel)
 }
 
 // web is the channel that needs no formatter: Markdown as it was written.
 const web = "web"
 
-// off says whether nothing is checked of what the agent, or if it is not known any of
+// isOff says whether nothing is checked of what the agent, or if it is not known any of
 // them, answers in a channel.
-func (s *Spec) off(agent, channel string) bool {
+func (s *Spec) isOff(agent, channel string) bool {
 	return !s.anyMode(agent, channel, func(m Mode) bool { return m != modeOff })
 }
 
-// enforces says whether what the agent, or if it is not known any of them, answers on a page must
+// canEnforce says whether what the agent, or if it is not known any of them, answers on a page must
 // pass its checks.
-func (s *Spec) enforces(agent string) bool {
+func (s *Spec) canEnforce(agent string) bool {
 	return s.anyMode(agent, web, func(m Mode) bool { return m == modeEnforce })
 }
 
 // anyMode says whether is holds for the mode of the agent in a channel, or if it is not known for
 // that of any of them.
 func (s *Spec) anyMode(agent, channel string, is func(Mode) bool) bool {
-	if is(s.on(agent, channel).Mode) {
+	if is(s.settingsOn(agent, channel).Mode) {
 		return true
 	}
 	if agent == "" {
 		for own := range s.agents {
-			if is(s.on(own, channel).Mode) {
+			if is(s.settingsOn(own, channel).Mode) {
 				return true
 			}
 		}

@@ -30,7 +30,7 @@ func TestPlannerAcceptsNoStandard(t *testing.T) {
 	t.Parallel()
 	plan := `{"criteria":[{"id":"plain_text","description":"It is plain text.","expected":""},{"id":"not_empty","description":"It is not empty.","expected":""},{"id":"kind","description":"It is kind.","expected":""}],` +
 		`"steps":[{"agent":"assistant","action":""},{"agent":"nobody","action":"get_hours"},{"agent":"assistant","action":"look"}]}`
-	got := turn{yaml: "quality: {mode: enforce}", inner: says("32."), asker: &asker{plan: replies(plan), judge: replies(verdicts(map[string]bool{"kind": true, "plain_text": false, "not_empty": false}))}}.run(t)
+	got := turn{yaml: "quality: {mode: enforce}", inner: says("32."), asker: &asker{plan: replies(plan), judge: replies(verdicts(map[string]bool{"kind": true, "plain_text": false, "not_empty": false}))}}.runInner(t)
 	if ids := criteriaOf(got); !slices.Equal(ids, []string{"not_empty", "complete", "kind true"}) || got.done.Quality.Outcome != stream.Passed || got.done.Quality.Plan.Steps != 4 {
 		t.Errorf("%q %+v", ids, got.done.Quality)
 	}
@@ -40,7 +40,7 @@ func TestPlannerAcceptsNoStandard(t *testing.T) {
 func TestCriterionInPlaceOfAStandard(t *testing.T) {
 	t.Parallel()
 	got := turn{yaml: `quality: {mode: enforce, plan: none, criteria: [{id: short, description: It is not too long., check: max_length, args: {parts: 2}}]}`,
-		inner: says("one|two"), req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms"}}}.run(t)
+		inner: says("one|two"), req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms"}}}.runInner(t)
 	if ids := criteriaOf(got); !slices.Contains(ids, "short") || slices.Contains(ids, "max_length") || got.done.Quality.Outcome != stream.Passed {
 		t.Errorf("%q %+v", ids, got.done.Quality)
 	}
@@ -50,7 +50,7 @@ func TestCriterionInPlaceOfAStandard(t *testing.T) {
 func TestFailedFirst(t *testing.T) {
 	t.Parallel()
 	for _, w := range []quality.Writer{nil, writes("32.")} {
-		got := turn{yaml: enforce + backed, inner: says("It is 77."), writer: w}.run(t)
+		got := turn{yaml: enforce + backed, inner: says("It is 77."), writer: w}.runInner(t)
 		first := slices.ContainsFunc(got.done.Quality.Criteria, func(c stream.CriterionCheck) bool { return c.FailedFirst })
 		if first != (w != nil) || got.done.Quality.Refined != first {
 			t.Errorf("failed first: %v, %+v", first, got.done.Quality)
@@ -64,7 +64,7 @@ func TestRefinementThatWasCut(t *testing.T) {
 	cut := writer(func(_ context.Context, _ *quality.Order, yield func(string) error) (quality.Written, error) {
 		return quality.Written{Finish: chat.FinishMaxTokens}, yield("32 and")
 	})
-	if got := (turn{yaml: enforce + backed, inner: says("It is 77."), writer: cut}).run(t); got.done.Quality.Outcome != stream.GracefulFailure || strings.Contains(got.text, "32") {
+	if got := (turn{yaml: enforce + backed, inner: says("It is 77."), writer: cut}).runInner(t); got.done.Quality.Outcome != stream.GracefulFailure || strings.Contains(got.text, "32") {
 		t.Errorf("%q %+v", got.lines, got.done.Quality)
 	}
 }
@@ -73,7 +73,7 @@ func TestRefinementThatWasCut(t *testing.T) {
 func TestTextWithoutEnd(t *testing.T) {
 	t.Parallel()
 	pieces := slices.Repeat([]string{strings.Repeat("x", 1<<20)}, 5)
-	got := turn{yaml: enforce, inner: says(pieces...)}.run(t)
+	got := turn{yaml: enforce, inner: says(pieces...)}.runInner(t)
 	if got.done.Reason != stream.Failed || got.text != "" || got.done.Quality.Outcome != stream.NotEvaluated {
 		t.Errorf("it ended with %s, %d bytes, %+v", got.done.Reason, len(got.text), got.done.Quality)
 	}
@@ -91,7 +91,7 @@ func TestResultsAreBounded(t *testing.T) {
 		return stream.Result{Reason: stream.Stop}, sink.Emit(&stream.Delta{Text: "Hi."})
 	})
 	a := &asker{judge: replies(verdicts(map[string]bool{"kind": true}))}
-	turn{yaml: `quality: {mode: enforce, plan: none, criteria: [{id: kind, description: It is kind to all.}]}`, inner: many, asker: a}.run(t)
+	turn{yaml: `quality: {mode: enforce, plan: none, criteria: [{id: kind, description: It is kind to all.}]}`, inner: many, asker: a}.runInner(t)
 	if n := strings.Count(a.asked[0], "z"); n != 4*(32<<10-1) || !strings.Contains(a.asked[0], "7zzz") || strings.Contains(a.asked[0], "3zzz") {
 		t.Errorf("%d bytes of results are shown", n)
 	}
@@ -139,7 +139,7 @@ func unavailable(context.Context, *quality.Question) (quality.Reply, error) {
 func TestUnavailableIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]int{"enforce": 1, "observe": 0} {
-		got := turn{yaml: "quality:\n  mode: " + mode + judged, inner: says("Hi."), asker: &asker{plan: unavailable, judge: unavailable}}.run(t)
+		got := turn{yaml: "quality:\n  mode: " + mode + judged, inner: says("Hi."), asker: &asker{plan: unavailable, judge: unavailable}}.runInner(t)
 		if n := strings.Count(strings.Join(got.lines, "\n"), "error quality_unavailable false"); n != want || got.done.Quality.Passed || got.text != "Hi." {
 			t.Errorf("%s: told %d times: %q", mode, n, got.lines)
 		}
@@ -154,7 +154,7 @@ func TestFailureOfWhatIsFormatted(t *testing.T) {
 		return stream.Result{}, &fault.Error{Type: fault.ModelUnavailable, Message: "no"}
 	})
 	for yaml, want := range map[string]string{"": "start composing 1 error model_unavailable true done error", enforce: "start extracting 1 composing 1 failed 1 error model_unavailable true done error"} {
-		got := turn{yaml: yaml, inner: fails, req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms"}}}.run(t)
+		got := turn{yaml: yaml, inner: fails, req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms"}}}.runInner(t)
 		if lines := strings.Join(got.lines, " "); lines != want || got.text != "" || got.done.Channel == nil || got.done.Channel.Parts != 0 {
 			t.Errorf("%q %+v", lines, got.done)
 		}

@@ -44,8 +44,8 @@ func tooLong() error {
 	return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the text is too long")}
 }
 
-// keep has the inner runner keep what is sent, if it keeps its answer.
-func (t *turn) keep(sent string) {
+// settleInner has the inner runner keep what is sent, if it keeps its answer.
+func (t *turn) settleInner(sent string) {
 	settle := t.out.StoreAnswer
 	if settle == nil {
 		return
@@ -56,9 +56,9 @@ func (t *turn) keep(sent string) {
 	}
 }
 
-// show emits a piece of the draft of the attempt under way. Pieces joined are what is checked:
+// showDraft emits a piece of the draft of the attempt under way. Pieces joined are what is checked:
 // with what the style adds.
-func (t *turn) show(text string, who stream.Attribution) {
+func (t *turn) showDraft(text string, who stream.Attribution) {
 	if text == "" {
 		return
 	}
@@ -66,8 +66,8 @@ func (t *turn) show(text string, who stream.Attribution) {
 	t.sink.Emit(&t.draft)
 }
 
-// phase returns the event of a phase.
-func (t *turn) phase(p stream.Phase, fill func(*stream.Quality)) *stream.Quality {
+// phaseEvent returns the event of a phase.
+func (t *turn) phaseEvent(p stream.Phase, fill func(*stream.Quality)) *stream.Quality {
 	q := &stream.Quality{Phase: p, Attempt: t.attempt, Millis: time.Since(t.start).Milliseconds()}
 	if fill != nil {
 		fill(q)
@@ -75,13 +75,13 @@ func (t *turn) phase(p stream.Phase, fill func(*stream.Quality)) *stream.Quality
 	return q
 }
 
-// report reports a phase, if it is one of this turn's. Code that waits within a phase flushes
+// reportPhase reports a phase, if it is one of this turn's. Code that waits within a phase flushes
 // before that; a phase without a wait is over before a client could have read of it.
-func (t *turn) report(p stream.Phase) {
+func (t *turn) reportPhase(p stream.Phase) {
 	if !t.watched && p != stream.Composing && p != stream.Formatting && p != stream.Sending {
 		return
 	}
-	t.sink.Emit(t.phase(p, nil))
+	t.sink.Emit(t.phaseEvent(p, nil))
 }
 
 // warn reports what went wrong without ending the turn.
@@ -89,15 +89,15 @@ func (t *turn) warn(kind fault.Type, message string) {
 	t.sink.Emit(stream.NewError(&fault.Error{Type: kind, Message: message}, false))
 }
 
-// spend counts a call of a model.
-func (t *turn) spend(u chat.Usage, elapsed time.Duration) {
+// countCall counts a call of a model.
+func (t *turn) countCall(u chat.Usage, elapsed time.Duration) {
 	t.costs.usage.Add(u)
 	t.out.Usage.Add(u)
 	t.out.Model = append(t.out.Model, elapsed)
 }
 
-// working returns a context for calls of models, which leaves time for sending.
-func (t *turn) working() (context.Context, context.CancelFunc) {
+// modelContext returns a context for calls of models, which leaves time for sending.
+func (t *turn) modelContext() (context.Context, context.CancelFunc) {
 	end, bounded := t.ctx.Deadline()
 	if !bounded {
 		return context.WithCancel(t.ctx)
@@ -105,9 +105,9 @@ func (t *turn) working() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(t.ctx, end.Add(-sendingTime))
 }
 
-// asking is working, for one question to planner or judge.
-func (t *turn) asking() (context.Context, context.CancelFunc) {
-	ctx, end := t.working()
+// questionContext is working, for one question to planner or judge.
+func (t *turn) questionContext() (context.Context, context.CancelFunc) {
+	ctx, end := t.modelContext()
 	bounded, stop := context.WithTimeout(ctx, t.set.Timeout)
 	return bounded, func() { stop(); end() }
 }
@@ -115,8 +115,8 @@ func (t *turn) asking() (context.Context, context.CancelFunc) {
 // sendingTime is what is left of a turn's time for sending, whatever takes longer.
 const sendingTime = time.Second
 
-// zone is where the user's dates are meant.
-func (t *turn) zone() *time.Location {
+// userZone is where the user's dates are meant.
+func (t *turn) userZone() *time.Location {
 	if t.req.Location != nil {
 		return t.req.Location
 	}

@@ -36,7 +36,7 @@ func TestModelsSeeDataAsData(t *testing.T) {
 	}, judge: replies(verdicts(map[string]bool{"kind": true}))}
 	said := hostile + " I say 35."
 	got := turn{yaml: "quality:\n  mode: enforce\n  criteria: [{id: kind, description: The answer is kind to the user.}, {id: numbers_backed, description: Numbers are told by tools., check: numbers_backed}]",
-		inner: says(said), asker: a, writer: w, req: chat.Request{Input: hostile}}.run(t)
+		inner: says(said), asker: a, writer: w, req: chat.Request{Input: hostile}}.runInner(t)
 	if got.done.Quality.Outcome != stream.Refined || len(orders) != 1 || len(a.asked) != 1 {
 		t.Fatalf("%q, %d orders, %d questions", got.lines, len(orders), len(a.asked))
 	}
@@ -94,7 +94,7 @@ func TestPlan(t *testing.T) {
 		seen = req
 		return says("32.")(ctx, req, sink)
 	})
-	got := turn{yaml: "quality:\n  mode: enforce\n  plan: guide\n  max_planned: 3" + judged, inner: run, asker: &asker{plan: replies(string(text))}}.run(t)
+	got := turn{yaml: "quality:\n  mode: enforce\n  plan: guide\n  max_planned: 3" + judged, inner: run, asker: &asker{plan: replies(string(text))}}.runInner(t)
 	var ids []string
 	for _, c := range got.done.Quality.Criteria {
 		if c.Planned {
@@ -144,7 +144,7 @@ func TestStyle(t *testing.T) {
 		"formatted": {turn{req: form("sms")}, "HI!\n\nI SAY 35.\n\nBYE."},
 	} {
 		tt.inner, tt.style = run, plain{}
-		got := tt.run(t)
+		got := tt.runInner(t)
 		if got.text != tt.want || seen != "Be brief." {
 			t.Errorf("%s: %q, instruction %q", name, got.text, seen)
 		}
@@ -159,7 +159,7 @@ func TestDraftsHaveTheStyle(t *testing.T) {
 	t.Parallel()
 	tt := turn{yaml: enforce + "\n  drafts: always" + backed, inner: says("I say ", "35."), writer: writes("I say", " 32."), style: plain{}}
 	drafts := map[string]string{}
-	for _, line := range tt.run(t).lines {
+	for _, line := range tt.runInner(t).lines {
 		var attempt, text string
 		if n, _ := fmt.Sscanf(line, "draft %s %q", &attempt, &text); n == 2 {
 			drafts[attempt] += text
@@ -186,12 +186,12 @@ func TestDelivery(t *testing.T) {
 	t.Parallel()
 	asked := chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}
 	ok := &receiver{status: "delivered"}
-	got := turn{inner: says("Hi."), req: asked, sender: ok}.run(t)
+	got := turn{inner: says("Hi."), req: asked, sender: ok}.runInner(t)
 	if d := got.done.Channel.Delivery; d == nil || d.Status != "delivered" || ok.got.RequestID != requestID || string(ok.got.Response) != `{"content":"x"}` {
 		t.Errorf("%+v %+v", d, ok.got)
 	}
 	bad := &receiver{status: "rejected"}
-	got = turn{yaml: enforce + backed, inner: says("I say 35."), req: asked, sender: bad}.run(t)
+	got = turn{yaml: enforce + backed, inner: says("I say 35."), req: asked, sender: bad}.runInner(t)
 	if !slices.Contains(got.lines, "error delivery_failed false") || bad.got.Passed || bad.got.Outcome != stream.GracefulFailure {
 		t.Errorf("%q %+v", got.lines, bad.got)
 	}
@@ -215,7 +215,7 @@ func TestChannelWithoutAText(t *testing.T) {
 			t.Parallel()
 			sender := &receiver{status: "delivered"}
 			tt.turn.req, tt.turn.sender = asked, sender
-			got := tt.turn.run(t)
+			got := tt.turn.runInner(t)
 			want := &stream.Formatted{Channel: "sms", Metadata: jsontext.Value(`{"x":1}`), Delivery: tt.delivery}
 			if diff := cmp.Diff(want, got.done.Channel); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -239,13 +239,13 @@ func TestWithheldTextsAreNotKept(t *testing.T) {
 		"fatal":    {yaml: enforce, inner: breaks("canary", &fault.Error{Type: fault.ModelBlocked, Message: "m"})},
 		"judge":    {yaml: enforce + judged, inner: says("canary"), asker: &asker{judge: replies(`{"verdicts":[{"id":"kind","passed":false,"feedback":"canary"}]}`)}},
 	} {
-		got := tt.run(t)
+		got := tt.runInner(t)
 		kept, _ := json.Marshal(got.done)
 		if strings.Contains(string(got.done.Checked)+string(kept)+fmt.Sprint(got.lines), "canary") {
 			t.Errorf("%s: %s %s %q", name, got.done.Checked, kept, got.lines)
 		}
 	}
-	got := turn{yaml: enforce, inner: says("You have 32.")}.run(t)
+	got := turn{yaml: enforce, inner: says("You have 32.")}.runInner(t)
 	var state struct {
 		Final     string `json:"final_response"`
 		Composed  string `json:"composed_response"`
@@ -267,7 +267,7 @@ func TestWithheldTextsAreNotKept(t *testing.T) {
 // A turn counts the tokens of its checks, and says which these are.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	got := turn{yaml: "quality:\n  mode: enforce" + backed, inner: says("I say 35."), writer: writes("I say 32."), asker: new(asker)}.run(t)
+	got := turn{yaml: "quality:\n  mode: enforce" + backed, inner: says("I say 35."), writer: writes("I say 32."), asker: new(asker)}.runInner(t)
 	if u, all := got.done.Quality.Usage, got.done.Usage; u.Input != 15 || all.InputTokens != 16 || len(got.done.Model) != 2 {
 		t.Errorf("%+v of %+v, %v", u, all, got.done.Model)
 	}
@@ -276,7 +276,7 @@ func TestUsage(t *testing.T) {
 // The receipt can be left out; the task has its state all the same.
 func TestReceiptOff(t *testing.T) {
 	t.Parallel()
-	got := turn{yaml: enforce + "\n  receipt: off", inner: says("Hi.")}.run(t)
+	got := turn{yaml: enforce + "\n  receipt: off", inner: says("Hi.")}.runInner(t)
 	if got.done.Quality != nil || got.done.Checked == nil {
 		t.Errorf("%+v", got.done)
 	}
@@ -285,7 +285,7 @@ func TestReceiptOff(t *testing.T) {
 // Without a task nobody keeps the state, and it is not made.
 func TestStateIsForTasks(t *testing.T) {
 	t.Parallel()
-	got := turn{yaml: enforce, inner: says("Hi."), unkept: true}.run(t)
+	got := turn{yaml: enforce, inner: says("Hi."), unkept: true}.runInner(t)
 	if got.done.Quality == nil || got.done.Checked != nil {
 		t.Errorf("%+v", got.done)
 	}
@@ -303,7 +303,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		return stream.Result{Reason: stream.Stop}, nil
 	})
 	a := &asker{judge: replies(verdicts(map[string]bool{"kind": true}))}
-	got := turn{yaml: enforce + judged, inner: run, asker: a}.run(t)
+	got := turn{yaml: enforce + judged, inner: run, asker: a}.runInner(t)
 	if len(a.asked) != 1 || !strings.Contains(a.asked[0], strings.Repeat("1", 5000)) || len(got.done.Checked) > 6000 {
 		t.Errorf("asked %d, kept %d bytes", len(a.asked), len(got.done.Checked))
 	}

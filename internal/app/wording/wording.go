@@ -116,11 +116,11 @@ func (f formatter) Format(ctx context.Context, in quality.Text) (*quality.Format
 		},
 	}
 	if !r.IsSplit {
-		out.Messages = append(out.Messages, channelMessage(r, 1, 1, r.Content, "", &r.Own))
+		out.Messages = append(out.Messages, channelMessage(r, 1, 1, r.Content, "", &r.ChannelFields))
 	}
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		out.Messages = append(out.Messages, channelMessage(r, p.Sequence, len(r.Parts), p.Content, p.Indicator, &p.Own))
+		out.Messages = append(out.Messages, channelMessage(r, p.Sequence, len(r.Parts), p.Content, p.Indicator, &p.ChannelFields))
 	}
 	for i := range out.Messages {
 		out.Segments += out.Messages[i].Segments
@@ -129,7 +129,7 @@ func (f formatter) Format(ctx context.Context, in quality.Text) (*quality.Format
 }
 
 // channelMessage is one message of n of a response, as an event.
-func channelMessage(r *channel.Response, n, of int, content, indicator string, own *channel.Own) stream.ChannelMessage {
+func channelMessage(r *channel.Response, n, of int, content, indicator string, own *channel.ChannelFields) stream.ChannelMessage {
 	return stream.ChannelMessage{
 		Channel: r.Channel, Sequence: n, Total: of, Content: content, ContentType: r.ContentType(), Indicator: indicator,
 		Encoding: string(own.Encoding), Segments: own.Segments, Units: own.Units, Chars: own.Chars,

@@ -84,10 +84,10 @@ func newCardForm(plain *textForm, features Features, chunk int) *cardForm {
 	return &cardForm{plain: plain, features: features, chunk: chunk, json: make([]byte, 0, cap(plain.buf)+512)}
 }
 
-// enter begins a node. Within a block that is written as text the plain form does it all.
-func (f *cardForm) enter(n *node) bool {
+// enterNode begins a node. Within a block that is written as text the plain form does it all.
+func (f *cardForm) enterNode(n *node) bool {
 	if f.textual != nil {
-		return f.plain.enter(n)
+		return f.plain.enterNode(n)
 	}
 	if n.kind >= literal {
 		return f.enterInline(n)
@@ -97,57 +97,57 @@ func (f *cardForm) enter(n *node) bool {
 	}
 	switch n.kind {
 	case heading:
-		f.flush()
+		f.flushBlock()
 		if f.features.has(heading) {
 			f.heading = n.number
 		}
 	case codeBlock:
-		f.flush()
-		f.plain.enter(n)
+		f.flushBlock()
+		f.plain.enterNode(n)
 		f.codeBlock(n.text)
 		return false
 	case quote:
-		f.flush()
+		f.flushBlock()
 		f.quotes++
 	case list:
 		if f.lists == 0 {
-			f.flush()
+			f.flushBlock()
 		}
 		f.lists++
 	case item:
 		f.enterItem(n)
 	case rule:
-		f.flush()
+		f.flushBlock()
 	case table:
 		return f.enterTable(n)
 	case row:
 		f.enterRow()
 	case cell:
-		f.plain.enter(n)
+		f.plain.enterNode(n)
 		f.cur = f.cur[:0]
 		return true
 	}
-	return f.plain.enter(n)
+	return f.plain.enterNode(n)
 }
 
 // enterInline begins a node within a line.
 func (f *cardForm) enterInline(n *node) bool {
 	switch n.kind {
 	case bold:
-		f.emphasis(bold, "**")
+		f.openEmphasis(bold, "**")
 	case italic:
-		f.emphasis(italic, "_")
+		f.openEmphasis(italic, "_")
 	case struck:
-		f.mark("[struck out: ")
+		f.addMark("[struck out: ")
 	case code:
 		f.makeRoom(len(n.text))
-		f.plain.enter(n)
+		f.plain.enterNode(n)
 		f.appendLong(n.text, 0)
 		return false
 	case link, image:
-		return f.link(n)
+		return f.enterLink(n)
 	}
-	return f.plain.enter(n)
+	return f.plain.enterNode(n)
 }
 
 // isText says whether a block of a kind is written as text. A heading and a table have forms of
@@ -158,52 +158,52 @@ func (f *cardForm) isText(k kind) bool {
 
 // beginText begins a block that is written as text, line by line.
 func (f *cardForm) beginText(n *node) bool {
-	f.flush()
-	f.plain.lost(n.kind)
+	f.flushBlock()
+	f.plain.recordLost(n.kind)
 	f.textual = n
-	if f.plain.enter(n) {
+	if f.plain.enterNode(n) {
 		return true
 	}
 	f.tableText()
 	return false
 }
 
-// emphasis opens the markup of k, which a link in it and a cut close and open again.
-func (f *cardForm) emphasis(k kind, mark string) {
+// openEmphasis opens the markup of k, which a link in it and a cut close and open again.
+func (f *cardForm) openEmphasis(k kind, mark string) {
 	if f.features.has(k) {
-		f.wrap(mark, mark)
+		f.openMarkup(mark, mark)
 	} else {
-		f.plain.lost(k)
+		f.plain.recordLost(k)
 	}
 }
 
-// mark adds text that is ours, as Markdown.
-func (f *cardForm) mark(s string) {
+// addMark adds text that is ours, as Markdown.
+func (f *cardForm) addMark(s string) {
 	f.makeRoom(len(s))
-	f.begin()
+	f.writeLineStart()
 	f.cur = appendMarkdown(f.cur, s)
 }
 
-// wrap opens markup.
+// openMarkup opens markup.
 //
 // The markup counts for the block's length, but never forces a cut.
-func (f *cardForm) wrap(open, close string) {
-	f.begin()
+func (f *cardForm) openMarkup(open, close string) {
+	f.writeLineStart()
 	f.cur = append(f.cur, open...)
 	f.open = append(f.open, wrap{open, close})
 }
 
-// unwrap closes the markup that was opened last.
-func (f *cardForm) unwrap() {
+// closeMarkup closes the markup that was opened last.
+func (f *cardForm) closeMarkup() {
 	last := f.open[len(f.open)-1]
 	f.open = f.open[:len(f.open)-1]
 	f.cur = append(f.cur, last.close...)
 }
 
-// leave ends a node.
-func (f *cardForm) leave(n *node) {
+// leaveNode ends a node.
+func (f *cardForm) leaveNode(n *node) {
 	if f.textual != nil {
-		f.plain.leave(n)
+		f.plain.leaveNode(n)
 		if n == f.textual {
 			f.tableText()
 		}
@@ -213,24 +213,24 @@ func (f *cardForm) leave(n *node) {
 		f.leaveInline(n)
 		return
 	}
-	f.plain.leave(n)
+	f.plain.leaveNode(n)
 	switch n.kind {
 	case paragraph:
 		if f.lists == 0 && f.cells == nil {
-			f.flush()
+			f.flushBlock()
 		} else {
 			f.newline = f.cells == nil
 		}
 	case heading:
-		f.flush()
+		f.flushBlock()
 		f.heading = 0
 	case quote:
-		f.flush()
+		f.flushBlock()
 		f.quotes--
 	case list:
 		f.lists--
 		if f.lists == 0 {
-			f.flush()
+			f.flushBlock()
 		}
 	case item:
 		f.leaveItem()
@@ -247,17 +247,17 @@ func (f *cardForm) leave(n *node) {
 func (f *cardForm) leaveInline(n *node) {
 	switch n.kind {
 	case struck:
-		f.mark("]")
+		f.addMark("]")
 	case bold, italic:
 		if f.features.has(n.kind) {
-			f.unwrap()
+			f.closeMarkup()
 		}
 	case link, image:
-		f.plain.leave(n)
+		f.plain.leaveNode(n)
 		f.leaveLink(n)
 		return
 	}
-	f.plain.leave(n)
+	f.plain.leaveNode(n)
 }
 
 // enterItem begins an item of a list. Its mark is written with its first text,
@@ -266,10 +266,10 @@ func (f *cardForm) leaveInline(n *node) {
 // A block that is already long ends here, between two items, rather than later within one.
 func (f *cardForm) enterItem(n *node) {
 	if f.bullet != "" {
-		f.begin()
+		f.writeLineStart()
 	}
 	if len(f.cur) > f.chunk {
-		f.flush()
+		f.flushBlock()
 	}
 	f.newline = true
 	f.bullet = n.text
@@ -279,16 +279,16 @@ func (f *cardForm) enterItem(n *node) {
 // leaveItem ends an item; an empty one keeps its mark.
 func (f *cardForm) leaveItem() {
 	if f.bullet != "" {
-		f.begin()
+		f.writeLineStart()
 	}
 	f.indent = f.indent[:len(f.indent)-3]
 	f.newline = true
 }
 
-// begin writes what stands in front of text: a line end, and the mark of an item.
+// writeLineStart writes what stands in front of text: a line end, and the mark of an item.
 //
 // The indent is three spaces for each level.
-func (f *cardForm) begin() {
+func (f *cardForm) writeLineStart() {
 	if f.newline && len(f.cur) > 0 {
 		f.cur = append(f.cur, '\n')
 	}
@@ -304,26 +304,26 @@ func (f *cardForm) begin() {
 	f.bullet = ""
 }
 
-// literal adds a text. A long one is parted at white space, so that a card can be.
+// addText adds a text. A long one is parted at white space, so that a card can be.
 //
 // In a cell it is not parted, as a cell is one element.
-func (f *cardForm) literal(s string) {
+func (f *cardForm) addText(s string) {
 	if f.textual != nil {
-		f.plain.literal(s)
+		f.plain.addText(s)
 		return
 	}
 	f.makeRoom(len(s))
-	for f.cells == nil && len(f.cur)+len(s) > f.room() {
+	for f.cells == nil && len(f.cur)+len(s) > f.maxBlock() {
 		at := f.cutAt(s)
-		f.plain.literal(s[:at])
-		f.append(s[:at])
+		f.plain.addText(s[:at])
+		f.appendEscaped(s[:at])
 		if s = s[at:]; s == "" {
 			return
 		}
-		f.flush()
+		f.flushBlock()
 	}
-	f.plain.literal(s)
-	f.append(s)
+	f.plain.addText(s)
+	f.appendEscaped(s)
 }
 
 // makeRoom ends the text block at hand if n bytes more would be too many, and a word does
@@ -336,12 +336,12 @@ func (f *cardForm) makeRoom(n int) {
 		return
 	}
 	if last := f.cur[len(f.cur)-1]; last == ' ' || last == '\n' || len(f.cur) > 2*f.chunk {
-		f.flush()
+		f.flushBlock()
 	}
 }
 
-// room is how long a text block may become. One that lies within a link may be longer.
-func (f *cardForm) room() int {
+// maxBlock is how long a text block may become. One that lies within a link may be longer.
+func (f *cardForm) maxBlock() int {
 	if n := len(f.open); n > 0 && f.open[n-1].open == "[" {
 		return 3 * f.chunk
 	}
@@ -377,7 +377,7 @@ func (f *cardForm) cutAt(s string) int {
 	case len(s) <= most:
 		return len(s)
 	}
-	return max(graphemeBefore(s, 0, room), grapheme(s, 0))
+	return max(graphemeBefore(s, 0, room), endOfGrapheme(s, 0))
 }
 
 // isHeavy says whether escapes make a text that is longer than a chunk larger than any chunk
@@ -386,9 +386,9 @@ func (f *cardForm) isHeavy(s string) bool {
 	return quotedSize(appendJSON(nil, string(appendMarkdown(nil, s))))+quotedSize(appendJSON(nil, s)) > 12*f.chunk
 }
 
-// append adds text, with what is markup in a card escaped.
-func (f *cardForm) append(s string) {
-	f.begin()
+// appendEscaped adds text, with what is markup in a card escaped.
+func (f *cardForm) appendEscaped(s string) {
+	f.writeLineStart()
 	f.cur = appendMarkdown(f.cur, s)
 }
 
@@ -399,14 +399,14 @@ func (f *cardForm) append(s string) {
 func (f *cardForm) appendLong(s string, behind int) {
 	for f.cells == nil && len(f.cur)+len(s) > f.chunk {
 		at := f.cutAt(s)
-		f.append(s[:at])
+		f.appendEscaped(s[:at])
 		s = s[at:]
 		f.ahead = len(s) + behind
-		f.flush()
+		f.flushBlock()
 	}
 	f.ahead = 0
 	if s != "" {
-		f.append(s)
+		f.appendEscaped(s)
 	}
 }
 
@@ -417,7 +417,7 @@ func (f *cardForm) lineBreak() {
 	switch {
 	case f.textual != nil:
 	case f.cells == nil && (len(f.cur) > f.chunk || len(f.plain.buf)-f.from > 2*f.chunk):
-		f.flush() // the plain form has the marks of quotes in each line, and may be longer
+		f.flushBlock() // the plain form has the marks of quotes in each line, and may be longer
 	case f.lists > 0 || f.cells != nil || f.heading > 0:
 		f.cur = append(f.cur, ' ')
 	default:
@@ -425,13 +425,13 @@ func (f *cardForm) lineBreak() {
 	}
 }
 
-// link begins a link. A target that fits into no element is written as text.
+// enterLink begins a link. A target that fits into no element is written as text.
 //
 // It returns false if all of the link is written, so that the walk does not go into it.
 // That is so where the plain form says a link in one word, because its text is its target.
-func (f *cardForm) link(n *node) bool {
+func (f *cardForm) enterLink(n *node) bool {
 	f.makeRoom(len(n.to.url))
-	if !f.plain.enter(n) {
+	if !f.plain.enterNode(n) {
 		text := textOf(n)
 		if text == "" {
 			text = n.to.url
@@ -442,7 +442,7 @@ func (f *cardForm) link(n *node) bool {
 			return false
 		}
 		f.wrapLink(n)
-		f.append(text)
+		f.appendEscaped(text)
 		f.leaveLink(n)
 		return false
 	}
@@ -458,7 +458,7 @@ func (f *cardForm) isLink(n *node) bool {
 // wrapLink makes the text a link if it can be one.
 func (f *cardForm) wrapLink(n *node) {
 	if f.isLink(n) {
-		f.wrap("[", "]("+string(appendTarget(nil, n.to.url))+")")
+		f.openMarkup("[", "]("+string(appendTarget(nil, n.to.url))+")")
 	}
 }
 
@@ -466,7 +466,7 @@ func (f *cardForm) wrapLink(n *node) {
 func (f *cardForm) leaveLink(n *node) {
 	switch {
 	case f.isLink(n):
-		f.unwrap()
+		f.closeMarkup()
 	case n.to.url != "":
 		f.appendLong(" ("+n.to.url+")", titleLength(n))
 	}
@@ -546,12 +546,12 @@ func isOrdinal(b []byte) bool {
 	return n < len(b) && (n == 0 || b[n-1] == '\n')
 }
 
-// flush ends the text block at hand. Marks that are open continue in the next one.
+// flushBlock ends the text block at hand. Marks that are open continue in the next one.
 //
 // A block of nothing but marks and blanks is dropped.
-func (f *cardForm) flush() {
+func (f *cardForm) flushBlock() {
 	if f.bullet != "" && f.cells == nil {
-		f.begin()
+		f.writeLineStart()
 	}
 	start := 0
 	for _, w := range f.open {
@@ -561,7 +561,7 @@ func (f *cardForm) flush() {
 		for i := len(f.open) - 1; i >= 0; i-- {
 			f.cur = append(bytes.TrimRight(f.cur, " "), f.open[i].close...)
 		}
-		f.emit(f.textBlock(f.cur))
+		f.emitElement(f.textBlock(f.cur))
 	}
 	f.cur = f.cur[:0]
 	for _, w := range f.open {
@@ -582,8 +582,8 @@ func (f *cardForm) textBlock(text []byte) []byte {
 
 // appendTextBlock appends the element of a text, as the Adaptive Cards schema has it.
 func (f *cardForm) appendTextBlock(b, text []byte) []byte {
-	b = append(grown(b, len(text)+len(text)/8+64), `{"type":"TextBlock","text":`...)
-	b = appendJSON(b, balanced(string(bytes.TrimSpace(text)))) // it may have been cut
+	b = append(growBuffer(b, len(text)+len(text)/8+64), `{"type":"TextBlock","text":`...)
+	b = appendJSON(b, balanceOrder(string(bytes.TrimSpace(text)))) // it may have been cut
 	b = append(b, `,"wrap":true`...)
 	switch {
 	case f.heading == 1:
@@ -594,8 +594,8 @@ func (f *cardForm) appendTextBlock(b, text []byte) []byte {
 	return append(b, '}')
 }
 
-// emit adds an element that stands for the plain text so far.
-func (f *cardForm) emit(json []byte) { f.emitTo(json, len(f.plain.buf)-f.ahead) }
+// emitElement adds an element that stands for the plain text so far.
+func (f *cardForm) emitElement(json []byte) { f.emitTo(json, len(f.plain.buf)-f.ahead) }
 
 // emitTo adds an element that stands for the plain text up to end.
 //
@@ -621,10 +621,10 @@ const (
 	codeLine  = `{"type":"RichTextBlock","spacing":"None","inlines":[{"type":"TextRun","fontType":"Monospace","text":`
 )
 
-// pieces parts a line between graphemes into ones of at most a chunk.
-func (f *cardForm) pieces(line string) (list []string) {
+// splitLine parts a line between graphemes into ones of at most a chunk.
+func (f *cardForm) splitLine(line string) (list []string) {
 	for len(line) > f.chunk {
-		n := max(graphemeBefore(line, 0, f.chunk), grapheme(line, 0))
+		n := max(graphemeBefore(line, 0, f.chunk), endOfGrapheme(line, 0))
 		list = append(list, line[:n])
 		line = line[n:]
 	}
@@ -639,7 +639,7 @@ func appendCodeLine(b []byte, line string) []byte {
 	if len(b) > len(codeBegin) {
 		b = append(b, ',')
 	}
-	return append(appendJSON(append(b, codeLine...), indented(line)), `}]}`...)
+	return append(appendJSON(append(b, codeLine...), keepIndent(line)), `}]}`...)
 }
 
 // codeBlock makes each line an element of its own font: a text block would join them.
@@ -653,7 +653,7 @@ func (f *cardForm) codeBlock(text string) {
 	b := []byte(codeBegin)
 	at := f.from // in the plain text
 	for line := range strings.SplitSeq(text, "\n") {
-		for _, piece := range f.pieces(line) {
+		for _, piece := range f.splitLine(line) {
 			b = appendCodeLine(b, piece)
 			if i := bytes.Index(f.plain.buf[at:], []byte(piece)); i >= 0 {
 				at += i + len(piece)
@@ -665,15 +665,15 @@ func (f *cardForm) codeBlock(text string) {
 		}
 	}
 	if len(b) > len(codeBegin) {
-		f.emit(append(b, "]}"...))
+		f.emitElement(append(b, "]}"...))
 	}
 }
 
-// indented keeps the blanks that a line begins with.
+// keepIndent keeps the blanks that a line begins with.
 //
 // They become no-break spaces, as clients drop leading blanks; a tab is four of them. An
 // empty line is one blank, so that it is shown.
-func indented(line string) string {
+func keepIndent(line string) string {
 	text := strings.TrimLeft(line, " \t")
 	if text == "" {
 		return " "
@@ -683,13 +683,13 @@ func indented(line string) string {
 
 // enterTable begins a table. One that is not a grid, or stands in a list, becomes text.
 func (f *cardForm) enterTable(n *node) bool {
-	f.flush()
+	f.flushBlock()
 	if !isGrid(n) || f.lists > 0 || !f.features.has(table) {
 		f.textual = n
-		return f.plain.enter(n)
+		return f.plain.enterNode(n)
 	}
 	f.cells = &grid{columns: columnsOf(n), header: true}
-	return f.plain.enter(n)
+	return f.plain.enterNode(n)
 }
 
 // columnsOf returns the number of cells of a table's widest row: a card shows no others.
@@ -768,7 +768,7 @@ func (f *cardForm) emitTable() {
 	if !g.header {
 		b = append(b, `,"firstRowAsHeaders":false`...)
 	}
-	f.emit(append(b, '}'))
+	f.emitElement(append(b, '}'))
 	g.rows, g.header = g.rows[:0], false
 }
 
@@ -799,13 +799,13 @@ func (f *cardForm) tableText() {
 
 // isRTL says whether the first strong character of a text runs from right to left. A text
 // without one runs from left to right.
-func isRTL(text string) bool { return strongest(text) == bidi.R }
+func isRTL(text string) bool { return strongClass(text) == bidi.R }
 
-// strongest returns the class of the first strong character of a text: bidi.L, or bidi.R for
+// strongClass returns the class of the first strong character of a text: bidi.L, or bidi.R for
 // what runs from right to left; bidi.ON: it has none.
 //
 // The strong classes are R, AL and L of Unicode Standard Annex 9, section 3.3.2 (rule P2).
-func strongest(text string) bidi.Class {
+func strongClass(text string) bidi.Class {
 	for _, r := range text {
 		if r < 0x590 {
 			if unicode.IsLetter(r) {
@@ -824,11 +824,11 @@ func strongest(text string) bidi.Class {
 	return bidi.ON
 }
 
-// card joins elements to a card. plain is their plain form.
+// joinCard joins elements to a card. plain is their plain form.
 //
 // fallbackText is what a client shows that does not know this version, and what a
 // notification shows.
-func card(elements []element, plain string, rtl bool) []byte {
+func joinCard(elements []element, plain string, rtl bool) []byte {
 	size := len(plain)*9/8 + 256
 	for _, e := range elements {
 		size += len(e.json) + 1

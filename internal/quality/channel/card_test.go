@@ -97,8 +97,8 @@ func TestElementsOfACard(t *testing.T) {
 	}
 }
 
-// card is what a test reads of one.
-type card struct {
+// joinCard is what a test reads of one.
+type joinCard struct {
 	Type, Version, FallbackText string
 	RTL                         bool
 	Body                        []struct {
@@ -109,7 +109,7 @@ type card struct {
 	}
 }
 
-func readCard(t *testing.T, raw []byte) (c card) {
+func readCard(t *testing.T, raw []byte) (c joinCard) {
 	t.Helper()
 	if err := json.Unmarshal(raw, &c); err != nil {
 		t.Fatal(err)

@@ -34,13 +34,13 @@ func clean(s string) string {
 	if isClean(s) {
 		return s
 	}
-	s = stripped(s)
+	s = stripControls(s)
 	if !strings.ContainsAny(s, orderControls) {
 		return s
 	}
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		lines[i] = balanced(line)
+		lines[i] = balanceOrder(line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -48,9 +48,9 @@ func clean(s string) string {
 // orderControls are those that are allowed in pairs.
 const orderControls = "\u202A\u202B\u202C\u2066\u2067\u2068\u2069"
 
-// stripped is clean for a part of a line: whether the controls of order in it are balanced
+// stripControls is clean for a part of a line: whether the controls of order in it are balanced
 // cannot be known of a part.
-func stripped(s string) string {
+func stripControls(s string) string {
 	if isClean(s) {
 		return s
 	}
@@ -99,11 +99,11 @@ func isCleanUnicode(s string) bool {
 	return true
 }
 
-// balanced drops the controls of order that no other one closes, or opens.
+// balanceOrder drops the controls of order that no other one closes, or opens.
 //
 // An isolate closes only an isolate, an embedding only an embedding. This is stricter than
 // the annex, where PDI also closes the embeddings within.
-func balanced(line string) string {
+func balanceOrder(line string) string {
 	// All of them begin with this byte, which few texts have.
 	if strings.IndexByte(line, 0xE2) < 0 || !strings.ContainsAny(line, orderControls) {
 		return line

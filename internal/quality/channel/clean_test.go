@@ -53,7 +53,7 @@ func TestCleanByCharacter(t *testing.T) {
 			continue // whether it stays is a matter of its partner
 		}
 		in := "a" + string(r) + "b"
-		got := stripped(in)
+		got := stripControls(in)
 		want := in
 		switch {
 		case r == '\n', r == '\t':

@@ -23,10 +23,10 @@ import (
 //go:embed emoji.txt
 var emojiData string
 
-var pictographic, presentation = having("Extended_Pictographic"), having("Emoji_Presentation")
+var pictographic, presentation = charsWith("Extended_Pictographic"), charsWith("Emoji_Presentation")
 
-// having returns the characters that have a property.
-func having(property string) *unicode.RangeTable {
+// charsWith returns the characters that have a property.
+func charsWith(property string) *unicode.RangeTable {
 	of := new(unicode.RangeTable)
 	_, line, _ := strings.Cut(emojiData, "\n"+property+" ")
 	line, _, _ = strings.Cut(line, "\n")
@@ -82,12 +82,12 @@ func asksForPicture(style rune) bool {
 // with tones of skin have 41; longer ones are heaps of accents.
 const maxGrapheme = 64
 
-// grapheme returns the end of the grapheme that begins at from.
+// endOfGrapheme returns the end of the grapheme that begins at from.
 //
 // from is the begin of one, below len(s). Two bytes of ASCII in a row are two graphemes,
 // but for CR LF; that path takes most texts without a look at the tables. A longer heap of
 // accents than maxGrapheme is parted, so that one "character" cannot fill a message.
-func grapheme(s string, from int) int {
+func endOfGrapheme(s string, from int) int {
 	if next := from + 1; next >= len(s) || s[from] < 0x80 && s[next] < 0x80 && s[from] != '\r' {
 		return next
 	}
@@ -121,18 +121,18 @@ func replaceEmojis(s string, replace func(string) string) string {
 	var b strings.Builder
 	copied := 0
 	for at := nextUnicode(s, 0); at < len(s); {
-		end := grapheme(s, at)
+		end := endOfGrapheme(s, at)
 		if g := s[at:end]; len(g) > 1 && isEmoji(g) {
 			with := replace(g)
 			if with != g {
 				before := s[copied:at]
-				if with == "" && end < len(s) && closes(s[end:]) {
+				if with == "" && end < len(s) && closesText(s[end:]) {
 					before = strings.TrimSuffix(before, " ")
 				}
 				b.WriteString(before)
 				b.WriteString(with)
 				copied = end
-				if with == "" && end < len(s) && s[end] == ' ' && grapheme(s, end) == end+1 && (at == 0 || s[at-1] == ' ') {
+				if with == "" && end < len(s) && s[end] == ' ' && endOfGrapheme(s, end) == end+1 && (at == 0 || s[at-1] == ' ') {
 					end++ // one space is enough where an emoji was
 					copied = end
 				}

@@ -45,7 +45,7 @@ func TestEmojiData(t *testing.T) {
 			t.Errorf("%U is an emoji", r)
 		}
 	}
-	if none := having("No_Such_Property"); len(none.R16)+len(none.R32) > 0 {
+	if none := charsWith("No_Such_Property"); len(none.R16)+len(none.R32) > 0 {
 		t.Error("there are characters with a property that does not exist")
 	}
 }
@@ -65,7 +65,7 @@ func TestGraphemes(t *testing.T) {
 			if len(it.Value()) > maxGrapheme {
 				break
 			}
-			if end := grapheme(text, at); end != at+len(it.Value()) {
+			if end := endOfGrapheme(text, at); end != at+len(it.Value()) {
 				t.Fatalf("%q: a grapheme ends at %d, and not at %d", text, end, at+len(it.Value()))
 			}
 			at += len(it.Value())
@@ -73,7 +73,7 @@ func TestGraphemes(t *testing.T) {
 	}
 	heap := "a" + strings.Repeat("\u0301", 100)
 	for at := 0; at < len(heap); {
-		end := grapheme(heap, at)
+		end := endOfGrapheme(heap, at)
 		if end <= at || end-at > maxGrapheme || !strings.HasPrefix(heap[end:]+"\u0301", "\u0301") {
 			t.Fatalf("a heap of accents is parted at %d", end)
 		}

@@ -14,7 +14,7 @@ const (
 )
 
 var (
-	Builtin      = builtins
+	Builtin      = builtinSpecs
 	FeatureNames = featureNames
 	FeaturesOf   = featuresOf
 )

@@ -24,23 +24,23 @@ import (
 // Offsets are in bytes of text. It does not change once it was made, so that parts may be
 // measured and written in any order.
 type flat struct {
-	text   string
-	marks  []mark // by start, the outer ones first
-	guards []int  // where a U+2060 is put in: behind characters that would be marks
-	kept   []span // code and links
-	marked bool
-	limit  int // of a part, in units of UTF-16; 0: there is none
+	text    string
+	marks   []mark // by start, the outer ones first
+	guards  []int  // where a U+2060 is put in: behind characters that would be marks
+	unsplit []span // code and links
+	marked  bool
+	limit   int // of a part, in units of UTF-16; 0: there is none
 }
 
 // guard is put behind a character that WhatsApp would take for a mark. It has no escape.
 const guard = "\u2060"
 
-// flat ends the text. Marks that would show as characters go.
+// makeFlat ends the text. Marks that would show as characters go.
 //
 // A mark directly next to a letter or digit is shown as a character by WhatsApp; such a mark
 // is dropped and counted as degraded. The form's text is copied, as the form is used again.
-func (f *textForm) flat() *flat {
-	fl := &flat{text: string(f.buf), kept: f.kept, marked: f.marked}
+func (f *textForm) makeFlat() *flat {
+	fl := &flat{text: string(f.buf), unsplit: f.unsplit, marked: f.marked}
 	if !f.marked {
 		return fl
 	}
@@ -50,14 +50,14 @@ func (f *textForm) flat() *flat {
 		if m.kind == codeBlock || !wordBefore(fl.text, m.start) && !wordBehind(fl.text, m.end) {
 			fl.marks = append(fl.marks, m)
 		} else {
-			f.lost(m.kind)
+			f.recordLost(m.kind)
 		}
 	}
 	slices.SortStableFunc(fl.marks, func(a, b mark) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
 	if strings.ContainsAny(fl.text, "*_~`") {
-		fl.guard()
+		fl.guardMarks()
 	}
 	return fl
 }
@@ -79,9 +79,9 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// guard finds the characters that would pair with another one, or with one of our marks,
+// guardMarks finds the characters that would pair with another one, or with one of our marks,
 // on their line.
-func (fl *flat) guard() {
+func (fl *flat) guardMarks() {
 	var line []sign
 	for _, c := range [...]byte{'*', '_', '~', '`'} {
 		line = fl.guardAll(c, line)
@@ -121,13 +121,13 @@ func (fl *flat) guardAll(c byte, line []sign) []sign {
 			if fl.text[at] != c {
 				continue
 			}
-			for kept < len(fl.kept) && fl.kept[kept].end <= at {
+			for kept < len(fl.unsplit) && fl.unsplit[kept].end <= at {
 				kept++
 			}
-			if kept < len(fl.kept) && fl.kept[kept].start <= at {
+			if kept < len(fl.unsplit) && fl.unsplit[kept].start <= at {
 				continue
 			}
-			line = append(line, fl.sign(at))
+			line = append(line, fl.signAt(at))
 		}
 		fl.guardLine(line)
 		from = end + 1
@@ -135,9 +135,9 @@ func (fl *flat) guardAll(c byte, line []sign) []sign {
 	return line
 }
 
-// sign looks at a character's neighbours: they decide whether it can open or
+// signAt looks at a character's neighbours: they decide whether it can open or
 // close markup.
-func (fl *flat) sign(at int) sign {
+func (fl *flat) signAt(at int) sign {
 	before, behind := byte(' '), byte(' ')
 	if at > 0 {
 		before = fl.text[at-1]
@@ -179,11 +179,11 @@ func (fl *flat) guardLine(line []sign) {
 	}
 }
 
-// part returns the text from start to end. What is open at either is opened, and closed.
+// partText returns the text from start to end. What is open at either is opened, and closed.
 //
 // start and end are ends of graphemes. The text between the marks is unchanged, so that all
 // parts in a row say what the whole says.
-func (fl *flat) part(start, end int) string {
+func (fl *flat) partText(start, end int) string {
 	if !fl.marked || start == end {
 		return fl.text[start:end]
 	}
@@ -246,11 +246,11 @@ func (fl *flat) quoteAt(start int) string {
 	return fl.text[line:end]
 }
 
-// extra is the cost, in UTF-16 units, of what is put into a part from start to end.
+// markCost is the cost, in UTF-16 units, of what is put into a part from start to end.
 //
 // It may count more than part writes, never less: splitter's promise that a part fits
 // depends on it.
-func (fl *flat) extra(start, end int) int {
+func (fl *flat) markCost(start, end int) int {
 	if !fl.marked {
 		return 0
 	}

@@ -14,9 +14,9 @@ func flatOf(source string) *flat {
 	p := markdown.NewParser()
 	tr := tree{nodes: new(arena)}
 	f := newTextForm(allFeatures, true, 0)
-	walk(nil, f, tr.parse(p.Source(nil, clean(source))))
-	f.trim()
-	return f.flat()
+	walkTree(nil, f, tr.parseSource(p.Source(nil, clean(source))))
+	f.trimSpaces()
+	return f.makeFlat()
 }
 
 // visible shows a guard as ^.
@@ -47,7 +47,7 @@ func TestGuards(t *testing.T) {
 		{"in a link and out of it", `[x](https://b.c/*d*) \*e\*`, "x (https://b.c/*d*) *^e*^"},
 		{"behind a comma", `\*a,\* b`, "*^a,*^ b"},
 	} {
-		if got := visible(flatOf(tt.in).part(0, len(flatOf(tt.in).text))); got != tt.want {
+		if got := visible(flatOf(tt.in).partText(0, len(flatOf(tt.in).text))); got != tt.want {
 			t.Errorf("%s: %q is %q, want %q", tt.name, tt.in, got, tt.want)
 		}
 	}
@@ -76,10 +76,10 @@ func TestParts(t *testing.T) {
 	} {
 		f := flatOf(tt.in)
 		at := strings.LastIndex(f.text, tt.cut)
-		if first, next := visible(f.part(0, at)), visible(f.part(at, len(f.text))); first != tt.first || next != tt.next {
+		if first, next := visible(f.partText(0, at)), visible(f.partText(at, len(f.text))); first != tt.first || next != tt.next {
 			t.Errorf("%q is %q and %q, want %q and %q", tt.in, first, next, tt.first, tt.next)
 		}
-		if got := f.part(at, at); got != "" {
+		if got := f.partText(at, at); got != "" {
 			t.Errorf("%q: a part of nothing is %q", tt.in, got)
 		}
 	}
@@ -126,9 +126,9 @@ func TestExtraIsEnough(t *testing.T) {
 		for range 10 {
 			start := graphemeBefore(f.text, 0, rng.IntN(len(f.text)+1))
 			end := graphemeBefore(f.text, start, start+rng.IntN(len(f.text)-start+1))
-			part := f.part(start, end)
-			if cost := lengthUTF16(part) - lengthUTF16(f.text[start:end]); cost > f.extra(start, end) {
-				t.Fatalf("%q from %d to %d costs %d more, and %d were counted: %q", f.text, start, end, cost, f.extra(start, end), part)
+			part := f.partText(start, end)
+			if cost := lengthUTF16(part) - lengthUTF16(f.text[start:end]); cost > f.markCost(start, end) {
+				t.Fatalf("%q from %d to %d costs %d more, and %d were counted: %q", f.text, start, end, cost, f.markCost(start, end), part)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func TestMarksWithinWords(t *testing.T) {
 	for in, want := range map[string]string{
 		"a**b**": "ab", "**a**b": "ab", "**a**, b": "*a*, b", "(**a**)": "(*a*)", "**a**1": "a1", "你**a**": "你a", "**a**\u0301": "*a*\u0301", "x **a** y": "x *a* y", "_a_**b**": "ab",
 	} {
-		if got := visible(flatOf(in).part(0, len(flatOf(in).text))); got != want {
+		if got := visible(flatOf(in).partText(0, len(flatOf(in).text))); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}
 	}

@@ -46,8 +46,8 @@ type Response struct {
 	Parts    []Part   `json:"parts"`
 	Metadata Metadata `json:"metadata"`
 	// FormattedAt is RFC 3339 in UTC.
-	FormattedAt time.Time `json:"formatted_at"`
-	Own                   // of the whole, if it is not split
+	FormattedAt   time.Time `json:"formatted_at"`
+	ChannelFields           // of the whole, if it is not split
 
 	form string
 }
@@ -58,11 +58,11 @@ type Part struct {
 	// Content is what is sent, the indicator included.
 	Content   string `json:"content"`
 	Indicator string `json:"continuation_indicator,omitempty"`
-	Own
+	ChannelFields
 }
 
-// Own are the fields that one channel alone has.
-type Own struct {
+// ChannelFields are the fields that one channel alone has.
+type ChannelFields struct {
 	Encoding Encoding       `json:"encoding,omitempty"` // of sms
 	Segments int            `json:"segments,omitzero"`
 	Units    int            `json:"units,omitzero"`
@@ -133,7 +133,7 @@ func (f *Formatter) Format(ctx context.Context, in Input) (*Response, error) {
 	if f.spec.Form == Web {
 		r.Metadata.Degraded = []string{}
 		r.Content = in.Before + in.Text + in.After
-		r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
+		r.Metadata.EmojisUsed = emptyIfNil(emojisIn(r.Content))
 		return r, nil
 	}
 	d := &draft{Formatter: f, in: in, out: r, watch: markdown.NewWatch(ctx)}
@@ -146,8 +146,8 @@ func (f *Formatter) Format(ctx context.Context, in Input) (*Response, error) {
 		s.nodes.reset() // nothing of a response is a node
 		f.scratch.Put(s)
 	}()
-	t := tree{watch: d.watch, nodes: &s.nodes, emojis: f.emojis()}
-	d.root = t.parse(f.source(d.watch, &in))
+	t := tree{watch: d.watch, nodes: &s.nodes, emojis: f.newEmojiFilter()}
+	d.root = t.parseSource(f.sourceOf(d.watch, &in))
 	if err := d.watch.Err(); err != nil {
 		return nil, err
 	}
@@ -156,25 +156,25 @@ func (f *Formatter) Format(ctx context.Context, in Input) (*Response, error) {
 	r.Metadata.MarkupIgnored = t.ignored
 	switch f.spec.Form {
 	case Teams:
-		d.card()
+		d.makeCard()
 	case Email:
-		d.mail()
+		d.makeMail()
 	default:
-		d.text()
+		d.makeText()
 	}
 	if err := d.watch.Err(); err != nil {
 		return nil, err
 	}
-	r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
-	r.Metadata.Degraded = d.degraded()
+	r.Metadata.EmojisUsed = emptyIfNil(emojisIn(r.Content))
+	r.Metadata.Degraded = d.degradedNames()
 	shows := f.spec.Markdown && (f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email)
 	r.Metadata.MarkdownRemoved = d.markup && (!shows || d.lost != 0)
 	return r, nil
 }
 
-// source returns what is worded. Somebody else's is read once for both, unless it has what
+// sourceOf returns what is worded. Somebody else's is read once for both, unless it has what
 // no channel may have.
-func (f *Formatter) source(w *markdown.Watch, in *Input) *markdown.Source {
+func (f *Formatter) sourceOf(w *markdown.Watch, in *Input) *markdown.Source {
 	text := clean(in.Before + in.Text + in.After)
 	if in.Source != nil && in.Source.Text() == text {
 		return in.Source
@@ -182,19 +182,19 @@ func (f *Formatter) source(w *markdown.Watch, in *Input) *markdown.Source {
 	return f.parser.Source(w, text)
 }
 
-// listed makes an empty list of none, for JSON.
-func listed(list []string) []string {
+// emptyIfNil makes an empty list of none, for JSON.
+func emptyIfNil(list []string) []string {
 	if list == nil {
 		return []string{}
 	}
 	return list
 }
 
-// emojis returns what becomes of the emojis of a text; nil: they stay.
+// newEmojiFilter returns what becomes of the emojis of a text; nil: they stay.
 //
 // The returned function counts over all texts of one tree, so a new one is asked for each
 // tree.
-func (f *Formatter) emojis() func(string) string {
+func (f *Formatter) newEmojiFilter() func(string) string {
 	left := f.spec.maxEmojis()
 	if left < 0 {
 		return nil
@@ -224,14 +224,14 @@ type draft struct {
 	lost    uint32 // kinds that became text, a bit each
 }
 
-// degrade notes a construct that became text.
-func (d *draft) degrade(k kind) { d.lost |= 1 << k }
+// recordDegraded notes a construct that became text.
+func (d *draft) recordDegraded(k kind) { d.lost |= 1 << k }
 
-// degraded lists the constructs that became text by their names, each once.
-func (d *draft) degraded() []string {
+// degradedNames lists the constructs that became text by their names, each once.
+func (d *draft) degradedNames() []string {
 	list := []string{}
 	for k := range lineBreak {
-		if name := construct(k); d.lost&(1<<k) != 0 && !slices.Contains(list, name) {
+		if name := constructName(k); d.lost&(1<<k) != 0 && !slices.Contains(list, name) {
 			list = append(list, name)
 		}
 	}
@@ -239,11 +239,11 @@ func (d *draft) degraded() []string {
 	return list
 }
 
-// construct returns the name under which a report lists what became text; image and list
+// constructName returns the name under which a report lists what became text; image and list
 // have names that no feature has. "": it is not listed.
 //
 // The names are part of the public interface (metadata.degraded).
-func construct(k kind) string {
+func constructName(k kind) string {
 	switch k {
 	case bold:
 		return "bold"
@@ -271,45 +271,45 @@ func construct(k kind) string {
 
 // textForm walks the tree for a text.
 func (d *draft) textForm(marked bool) *textForm {
-	f := d.scratch.form.again(d.spec.Features, marked, len(d.in.Text))
-	f.degrade = d.degrade
-	walk(d.watch, f, d.root)
+	f := d.scratch.form.resetFor(d.spec.Features, marked, len(d.in.Text))
+	f.degrade = d.recordDegraded
+	walkTree(d.watch, f, d.root)
 	return f
 }
 
-// text makes the forms that are one text: WhatsApp, plain, SMS.
+// makeText makes the forms that are one text: WhatsApp, plain, SMS.
 //
 // Content is what all parts together say. It has no indicators, and dots if the end is
 // missing.
-func (d *draft) text() {
+func (d *draft) makeText() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
 	if d.watch.Err() != nil {
 		return
 	}
-	f.trim()
-	fl := f.flat()
+	f.trimSpaces()
+	fl := f.makeFlat()
 	fl.limit = d.spec.MaxLength
 	if d.spec.Form == SMS {
-		d.sms(fl)
+		d.makeSMS(fl)
 		return
 	}
-	s := d.splitter(fl, units{fl, d.spec.MaxLength})
+	s := d.newSplitter(fl, units{fl, d.spec.MaxLength})
 	parts, truncated := s.split(d.spec.Split)
 	d.out.Metadata.Truncated = truncated
 	end := parts[len(parts)-1].end
-	d.out.Content = dotted(fl.part(0, end), truncated)
+	d.out.Content = withDots(fl.partText(0, end), truncated)
 	if len(parts) == 1 && !truncated {
-		d.out.Own = d.own(d.out.Content)
+		d.out.ChannelFields = d.fieldsOf(d.out.Content)
 		return
 	}
 	for i, p := range parts {
-		d.add(i, len(parts), dotted(balanced(fl.part(p.start, p.end)), truncated && i == len(parts)-1), d.own)
+		d.addPart(i, len(parts), withDots(balanceOrder(fl.partText(p.start, p.end)), truncated && i == len(parts)-1), d.fieldsOf)
 	}
 }
 
-// dotted ends a text that was cut with dots, which stand below a fence and not on its line.
-func dotted(s string, truncated bool) string {
+// withDots ends a text that was cut with dots, which stand below a fence and not on its line.
+func withDots(s string, truncated bool) string {
 	switch {
 	case !truncated:
 		return s
@@ -319,35 +319,35 @@ func dotted(s string, truncated bool) string {
 	return s + " …"
 }
 
-// own returns the fields of a text that was sent.
-func (d *draft) own(content string) Own {
+// fieldsOf returns the fields of a text that was sent.
+func (d *draft) fieldsOf(content string) ChannelFields {
 	if d.spec.Form == WhatsApp {
-		return Own{Chars: lengthUTF16(content)}
+		return ChannelFields{Chars: lengthUTF16(content)}
 	}
-	return Own{}
+	return ChannelFields{}
 }
 
-// splitter returns what cuts the text. 20 parts are the most unless the channel
+// newSplitter returns what cuts the text. 20 parts are the most unless the channel
 // says otherwise.
-func (d *draft) splitter(fl *flat, m meter) *splitter {
+func (d *draft) newSplitter(fl *flat, m meter) *splitter {
 	most := d.spec.MaxParts
 	if most == 0 {
 		most = 20
 	}
-	return &splitter{text: fl.text, kept: fl.kept, meter: m, maxParts: most, indicator: d.spec.Indicator}
+	return &splitter{text: fl.text, unsplit: fl.unsplit, meter: m, maxParts: most, indicator: d.spec.Indicator}
 }
 
-// sms makes an SMS: cut by segments, in GSM-7 or UCS-2 part by part.
+// makeSMS makes an SMS: cut by segments, in GSM-7 or UCS-2 part by part.
 //
 // Each part has the cheaper encoding that can say it: one emoji in the last part does not
 // make the first ones dear. Between two parts Content has the white space that the cut
 // took.
-func (d *draft) sms(fl *flat) {
+func (d *draft) makeSMS(fl *flat) {
 	m := &sms{
 		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == emojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
 		maxUnits: d.spec.MaxLength, maxSegments: d.spec.MaxSegments,
 	}
-	s := d.splitter(fl, m)
+	s := d.newSplitter(fl, m)
 	parts, truncated := s.split(d.spec.Split)
 	d.out.Metadata.Truncated = truncated
 	var content strings.Builder
@@ -355,8 +355,8 @@ func (d *draft) sms(fl *flat) {
 		if i > 0 {
 			content.WriteString(fl.text[parts[i-1].end:p.start])
 		}
-		body, encoding := m.write(p.start, p.end, s.roomOf(i, len(parts), truncated))
-		body = balanced(body)
+		body, encoding := m.writePart(p.start, p.end, s.roomOf(i, len(parts), truncated))
+		body = balanceOrder(body)
 		if encoding == encodingGSM7 && body != fl.text[p.start:p.end] {
 			d.out.Metadata.Transliterated = true
 		}
@@ -365,41 +365,41 @@ func (d *draft) sms(fl *flat) {
 		}
 		content.WriteString(body)
 		if len(parts) == 1 && !truncated {
-			d.out.Own = counted(body, encoding)
+			d.out.ChannelFields = countSMS(body, encoding)
 			break
 		}
-		d.add(i, len(parts), body, func(sent string) Own { return counted(sent, encoding) })
+		d.addPart(i, len(parts), body, func(sent string) ChannelFields { return countSMS(sent, encoding) })
 	}
 	d.out.Content = content.String()
 }
 
-// counted is what an SMS costs in an encoding.
-func counted(content string, e Encoding) Own {
-	units, segments := e.count(content)
-	return Own{Encoding: e, Units: units, Segments: segments}
+// countSMS is what an SMS costs in an encoding.
+func countSMS(content string, e Encoding) ChannelFields {
+	units, segments := e.countUnits(content)
+	return ChannelFields{Encoding: e, Units: units, Segments: segments}
 }
 
-// indicator is what says which part of how many one is; empty: nothing does.
+// indicatorOf is what says which part of how many one is; empty: nothing does.
 //
 // The form is "(2/3)", from 1. A text of one part has none.
-func (d *draft) indicator(i, of int) string {
+func (d *draft) indicatorOf(i, of int) string {
 	if d.spec.Indicator == noIndicator || of < 2 {
 		return ""
 	}
 	return "(" + strconv.Itoa(i+1) + "/" + strconv.Itoa(of) + ")"
 }
 
-// add adds a part with its indicator.
-func (d *draft) add(i, of int, body string, own func(string) Own) {
-	p := Part{Sequence: i + 1, Indicator: d.indicator(i, of)}
-	p.Content = indicated(body, p.Indicator, d.spec.Indicator)
-	p.Own = own(p.Content)
+// addPart adds a part with its indicator.
+func (d *draft) addPart(i, of int, body string, own func(string) ChannelFields) {
+	p := Part{Sequence: i + 1, Indicator: d.indicatorOf(i, of)}
+	p.Content = withIndicator(body, p.Indicator, d.spec.Indicator)
+	p.ChannelFields = own(p.Content)
 	d.out.IsSplit = true
 	d.out.Parts = append(d.out.Parts, p)
 }
 
-// suffixed puts an indicator behind a part.
-func suffixed(body, indicator string) string {
+// withSuffix puts an indicator behind a part.
+func withSuffix(body, indicator string) string {
 	last := body[strings.LastIndexByte(body, '\n')+1:]
 	if last == "```" || strings.HasPrefix(last, "> ") {
 		return body + "\n" + indicator
@@ -407,17 +407,17 @@ func suffixed(body, indicator string) string {
 	return body + " " + indicator
 }
 
-// indicated joins a text and its indicator, which stands on a line of its own next to what only
+// withIndicator joins a text and its indicator, which stands on a line of its own next to what only
 // counts at the begin or end of one.
 //
 // A quote, a fence or indented text would be no such thing with an indicator in front of it
 // on its line.
-func indicated(body, indicator string, where Indicator) string {
+func withIndicator(body, indicator string, where Indicator) string {
 	switch {
 	case indicator == "":
 		return body
 	case where == indicatorSuffix:
-		return suffixed(body, indicator)
+		return withSuffix(body, indicator)
 	}
 	if depth, _ := markdown.Containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
 		return indicator + "\n" + body

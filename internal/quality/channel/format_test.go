@@ -35,8 +35,8 @@ func bare(text string, marked bool) string {
 // squeezed is a text in which white space counts once.
 func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// shown returns the text of a card's elements.
-func shown(t *testing.T, card []byte) string {
+// showsTarget returns the text of a card's elements.
+func showsTarget(t *testing.T, card []byte) string {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal(card, &v); err != nil {
@@ -71,13 +71,13 @@ func forms(t *testing.T, r *channel.Response) map[string]string {
 		all["html"] = html.UnescapeString(r.HTML)
 	}
 	if r.Card != nil {
-		all["card"] = shown(t, r.Card)
+		all["card"] = showsTarget(t, r.Card)
 	}
 	var parts, cards strings.Builder
 	for _, p := range r.Parts {
 		parts.WriteString(" " + strings.Replace(p.Content, p.Indicator, "", 1))
 		if p.Card != nil {
-			cards.WriteString(strings.Replace(shown(t, p.Card), p.Indicator, "", 1))
+			cards.WriteString(strings.Replace(showsTarget(t, p.Card), p.Indicator, "", 1))
 		}
 	}
 	if r.IsSplit {

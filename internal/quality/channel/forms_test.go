@@ -198,7 +198,7 @@ func TestWholeAlphabet(t *testing.T) {
 		if r >= 0x7f && r < 0xa0 || r >= 0xd800 && r < 0xe000 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			continue // cleaned, or no characters
 		}
-		got := channeltest.Format(f, channel.Input{Text: "x" + string(r) + "y"}).Own
+		got := channeltest.Format(f, channel.Input{Text: "x" + string(r) + "y"}).ChannelFields
 		if n := cost[r]; n > 0 && (got.Encoding != channel.GSM7 || got.Units != 2+n) || n == 0 && got.Encoding != channel.UCS2 {
 			t.Errorf("%U %c: %s, %d units", r, r, got.Encoding, got.Units)
 		}
@@ -372,9 +372,9 @@ func TestPartsFitInTheEncodingTheyGet(t *testing.T) {
 		spec := builtin(channel.SMS)
 		spec.MaxLength, spec.MaxSegments = tt.units, tt.segments
 		r := format(spec, tt.text)
-		first := r.Own
+		first := r.ChannelFields
 		if r.IsSplit {
-			first = r.Parts[0].Own
+			first = r.Parts[0].ChannelFields
 		}
 		if len(r.Parts) != tt.parts || first.Encoding != tt.encoding || first.Segments != tt.first || first.Units != tt.firstUnits || r.Metadata.Truncated {
 			t.Errorf("%s: %d parts, the first one %+v", tt.name, len(r.Parts), first)

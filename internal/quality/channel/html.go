@@ -64,14 +64,14 @@ var tags = [...]struct{ open, close string }{
 	lineBreak: {},
 }
 
-// write appends markup.
-func (f *htmlForm) write(s string) { f.buf = append(grown(f.buf, len(s)), s...) }
+// writeMarkup appends markup.
+func (f *htmlForm) writeMarkup(s string) { f.buf = append(growBuffer(f.buf, len(s)), s...) }
 
-// literal appends text, escaped.
-func (f *htmlForm) literal(s string) { f.buf = appendHTML(f.buf, s) }
+// addText appends text, escaped.
+func (f *htmlForm) addText(s string) { f.buf = appendHTML(f.buf, s) }
 
 // lineBreak ends a line.
-func (f *htmlForm) lineBreak() { f.write("<br>\n") }
+func (f *htmlForm) lineBreak() { f.writeMarkup("<br>\n") }
 
 // entities are what characters of HTML are written as.
 var entities = [256]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&#34;", '\'': "&#39;"}
@@ -90,42 +90,42 @@ func appendHTML(b []byte, s string) []byte {
 	return append(b, s[from:]...)
 }
 
-// enter begins a node. Its direction is that of its text: an answer may hold Arabic and
+// enterNode begins a node. Its direction is that of its text: an answer may hold Arabic and
 // English, and what a mail program makes of dir="auto" ends at the first block within.
-func (f *htmlForm) enter(n *node) bool {
+func (f *htmlForm) enterNode(n *node) bool {
 	if f.features.lacks(n.kind) {
 		return f.beginText(n)
 	}
-	f.write(tags[n.kind].open)
+	f.writeMarkup(tags[n.kind].open)
 	switch n.kind {
 	case paragraph:
 		f.enterParagraph(n)
 	case heading:
-		f.write("<h" + strconv.Itoa(n.number) + direction(n) + ">")
+		f.writeMarkup("<h" + strconv.Itoa(n.number) + directionAttr(n) + ">")
 	case codeBlock:
-		f.write("<pre" + direction(n) + ` style="` + stylePre + `">`)
+		f.writeMarkup("<pre" + directionAttr(n) + ` style="` + stylePre + `">`)
 		if strings.HasPrefix(n.text, "\n") {
-			f.write("\n") // the first one is not shown
+			f.writeMarkup("\n") // the first one is not shown
 		}
-		f.literal(n.text)
-		f.write("</pre>\n")
+		f.addText(n.text)
+		f.writeMarkup("</pre>\n")
 		return false
 	case quote:
 		f.enterQuote(n)
 	case list:
 		f.enterList(n)
 	case table:
-		f.write(`<div style="` + styleWide + `"><table` + direction(n) + ` style="` + styleTable + `"><tbody>` + "\n")
+		f.writeMarkup(`<div style="` + styleWide + `"><table` + directionAttr(n) + ` style="` + styleTable + `"><tbody>` + "\n")
 		f.rows = 0
 	case cell:
-		f.write(f.cell(n))
+		f.writeMarkup(f.cellTag(n))
 	case code:
-		f.write(`<code style="` + styleCode + `">`)
-		f.literal(n.text)
-		f.write("</code>")
+		f.writeMarkup(`<code style="` + styleCode + `">`)
+		f.addText(n.text)
+		f.writeMarkup("</code>")
 		return false
 	case link, image:
-		return f.link(n)
+		return f.enterLink(n)
 	}
 	return true
 }
@@ -136,12 +136,12 @@ func (f *htmlForm) beginText(n *node) bool {
 	f.degrade(n.kind)
 	switch n.kind {
 	case heading:
-		f.write("<p" + direction(n) + ">")
+		f.writeMarkup("<p" + directionAttr(n) + ">")
 	case struck:
-		f.literal("[struck out: ")
+		f.addText("[struck out: ")
 	case bold, italic:
 	case code:
-		f.literal(n.text)
+		f.addText(n.text)
 		return false
 	case link, image:
 		return f.beginTarget(n)
@@ -155,11 +155,11 @@ func (f *htmlForm) beginText(n *node) bool {
 // beginTarget begins a link or an image, of which the text is shown.
 func (f *htmlForm) beginTarget(n *node) bool {
 	text := textOf(n)
-	if text != "" && !shown(n, text) {
+	if text != "" && !showsTarget(n, text) {
 		return true
 	}
-	f.literal(cmp.Or(text, n.to.url))
-	f.title(n)
+	f.addText(cmp.Or(text, n.to.url))
+	f.writeTitle(n)
 	return false
 }
 
@@ -167,56 +167,56 @@ func (f *htmlForm) beginTarget(n *node) bool {
 func (f *htmlForm) plainLines(n *node) {
 	text, one := newTextForm(0, false, 0), *n
 	one.next = nil
-	walk(nil, text, &node{first: &one})
-	f.write("<p" + direction(n) + ">")
+	walkTree(nil, text, &node{first: &one})
+	f.writeMarkup("<p" + directionAttr(n) + ">")
 	for i, line := range strings.Split(string(text.buf), "\n") {
 		if i > 0 {
 			f.lineBreak()
 		}
-		f.literal(indented(line))
+		f.addText(keepIndent(line))
 	}
-	f.write("</p>\n")
+	f.writeMarkup("</p>\n")
 }
 
 // endText ends what beginText began.
 func (f *htmlForm) endText(n *node) {
 	switch n.kind {
 	case heading:
-		f.write("</p>\n")
+		f.writeMarkup("</p>\n")
 	case struck:
-		f.literal("]")
+		f.addText("]")
 	case link, image:
 		if n.to.url != "" {
-			f.literal(" (" + n.to.url + ")")
+			f.addText(" (" + n.to.url + ")")
 		}
-		f.title(n)
+		f.writeTitle(n)
 	}
 }
 
-// title writes a link's title as text where it cannot be an attribute.
-func (f *htmlForm) title(n *node) {
+// writeTitle writes a link's title as text where it cannot be an attribute.
+func (f *htmlForm) writeTitle(n *node) {
 	if n.to.title != "" {
-		f.literal(` "` + n.to.title + `"`)
+		f.addText(` "` + n.to.title + `"`)
 	}
 }
 
 // enterQuote begins a quote, whose line stands where its text begins.
 func (f *htmlForm) enterQuote(n *node) {
-	dir, style := direction(n), styleQuote
+	dir, style := directionAttr(n), styleQuote
 	if dir == rightToLeft {
 		style = styleQuoted
 	}
-	f.write("<blockquote" + dir + ` style="` + style + `">` + "\n")
+	f.writeMarkup("<blockquote" + dir + ` style="` + style + `">` + "\n")
 	f.blocks = append(f.blocks, openBlock{false, dir})
 }
 
 // enterParagraph begins a paragraph. The text of an item has no tags, or those of its direction.
 func (f *htmlForm) enterParagraph(n *node) {
 	if !f.inItem() {
-		f.write("<p" + direction(n) + ">")
-	} else if dir := direction(n); dir != "" && dir != f.blocks[len(f.blocks)-1].dir {
+		f.writeMarkup("<p" + directionAttr(n) + ">")
+	} else if dir := directionAttr(n); dir != "" && dir != f.blocks[len(f.blocks)-1].dir {
 		f.turned = true
-		f.write("<span" + dir + ">")
+		f.writeMarkup("<span" + dir + ">")
 	}
 }
 
@@ -224,20 +224,20 @@ func (f *htmlForm) enterParagraph(n *node) {
 func (f *htmlForm) leaveParagraph(n *node) {
 	switch {
 	case !f.inItem():
-		f.write("</p>\n")
+		f.writeMarkup("</p>\n")
 		return
 	case f.turned:
 		f.turned = false
-		f.write("</span>")
+		f.writeMarkup("</span>")
 	}
 	if n.next != nil {
-		f.write("\n")
+		f.writeMarkup("\n")
 	}
 }
 
-// close ends a quote or a list.
-func (f *htmlForm) close(s string) {
-	f.write(s)
+// closeBlock ends a quote or a list.
+func (f *htmlForm) closeBlock(s string) {
+	f.writeMarkup(s)
 	f.blocks = f.blocks[:len(f.blocks)-1]
 }
 
@@ -246,14 +246,14 @@ func (f *htmlForm) inItem() bool { return len(f.blocks) > 0 && f.blocks[len(f.bl
 
 // enterList begins a list, which counts from the number that the source has.
 func (f *htmlForm) enterList(n *node) {
-	tag, dir := "<ul", direction(n)
+	tag, dir := "<ul", directionAttr(n)
 	if n.first != nil && n.first.text != bullet {
 		tag = "<ol"
 		if n.first.number != 1 {
 			tag += ` start="` + strconv.Itoa(n.first.number) + `"`
 		}
 	}
-	f.write(tag + dir + ">\n")
+	f.writeMarkup(tag + dir + ">\n")
 	f.blocks = append(f.blocks, openBlock{isTight(n), dir})
 }
 
@@ -273,90 +273,90 @@ func isTight(n *node) bool {
 	return true
 }
 
-// cell opens a cell. Styles stand in attributes, because mail programs drop
+// cellTag opens a cell. Styles stand in attributes, because mail programs drop
 // style sheets.
-func (f *htmlForm) cell(n *node) string {
+func (f *htmlForm) cellTag(n *node) string {
 	if f.rows == 0 {
-		return "<th" + direction(n) + ` style="` + styleHeader + alignments[n.number] + `">`
+		return "<th" + directionAttr(n) + ` style="` + styleHeader + alignments[n.number] + `">`
 	}
-	return "<td" + direction(n) + ` style="` + styleCell + alignments[n.number] + `">`
+	return "<td" + directionAttr(n) + ` style="` + styleCell + alignments[n.number] + `">`
 }
 
-// link writes a link, which an image is too: nothing is loaded from afar.
+// enterLink writes a link, which an image is too: nothing is loaded from afar.
 //
 // A link whose target was dropped is its text alone. The target is escaped as an attribute.
-func (f *htmlForm) link(n *node) bool {
+func (f *htmlForm) enterLink(n *node) bool {
 	if n.to.url == "" {
 		return true
 	}
-	f.write(`<a href="`)
-	f.literal(n.to.url)
-	f.write(`"`)
+	f.writeMarkup(`<a href="`)
+	f.addText(n.to.url)
+	f.writeMarkup(`"`)
 	if n.to.title != "" {
-		f.write(` title="`)
-		f.literal(n.to.title)
-		f.write(`"`)
+		f.writeMarkup(` title="`)
+		f.addText(n.to.title)
+		f.writeMarkup(`"`)
 	}
-	f.write(">")
+	f.writeMarkup(">")
 	if textOf(n) == "" {
-		f.literal(n.to.url)
-		f.write("</a>")
+		f.addText(n.to.url)
+		f.writeMarkup("</a>")
 		return false
 	}
 	return true
 }
 
-// leave ends a node.
-func (f *htmlForm) leave(n *node) {
+// leaveNode ends a node.
+func (f *htmlForm) leaveNode(n *node) {
 	if f.features.lacks(n.kind) {
 		f.endText(n)
 		return
 	}
-	f.write(tags[n.kind].close)
+	f.writeMarkup(tags[n.kind].close)
 	switch n.kind {
 	case paragraph:
 		f.leaveParagraph(n)
 	case heading:
-		f.write("</h" + strconv.Itoa(n.number) + ">\n")
+		f.writeMarkup("</h" + strconv.Itoa(n.number) + ">\n")
 	case quote:
-		f.close("</blockquote>\n")
+		f.closeBlock("</blockquote>\n")
 	case list:
 		tag := "</ul>\n"
 		if n.first != nil && n.first.text != bullet {
 			tag = "</ol>\n"
 		}
-		f.close(tag)
+		f.closeBlock(tag)
 	case row:
 		f.rows++
 	case cell:
-		f.write("</" + f.cell(n)[1:3] + ">")
+		f.writeMarkup("</" + f.cellTag(n)[1:3] + ">")
 	case link, image:
 		if n.to.url != "" {
-			f.write("</a>")
+			f.writeMarkup("</a>")
 		} else {
-			f.title(n)
+			f.writeTitle(n)
 		}
 	}
 }
 
-// head begins the document of an e-mail. lang is a language tag, or empty.
+// writeHead begins the document of an e-mail. lang is a language tag, or empty.
 //
 // title and brand are texts and are escaped, dir is the direction of the whole. The caller
 // closes the div, the body and the document.
-func (f *htmlForm) head(lang, dir, title, brand string) {
-	f.write("<!DOCTYPE html>\n<html")
+func (f *htmlForm) writeHead(lang, dir, title, brand string) {
+	f.writeMarkup("<!DOCTYPE html>\n<html")
 	if lang != "" {
-		f.write(` lang="`)
-		f.literal(lang)
-		f.write(`"`)
+		f.writeMarkup(` lang="`)
+		f.addText(lang)
+		f.writeMarkup(`"`)
 	}
-	f.write(`><head><meta charset="utf-8"><title>`)
-	f.literal(title)
-	f.write("</title></head>\n" + `<body><div` + cmp.Or(dir, leftToRight) + ` style="` + styleBody + `">` + "\n")
+	f.writeMarkup(`><head><meta charset="utf-8"><title>`)
+	f.addText(title)
+	f.writeMarkup("</title></head>\n" + `<body><div` + cmp.Or(dir, leftToRight) + ` style="` + styleBody + `">` + "\n")
 	if brand != "" {
-		f.write(`<p` + direction(&node{first: &node{kind: literal, text: brand}}) + ` style="` + styleBrand + `">`)
-		f.literal(brand)
-		f.write("</p>\n")
+		f.writeMarkup(`<p` + directionAttr(&node{first: &node{kind: literal, text: brand}}) + ` style="` + styleBrand + `">`)
+		f.addText(brand)
+		f.writeMarkup("</p>\n")
 	}
 }
 
@@ -377,16 +377,16 @@ func directionOf(class bidi.Class) string {
 	return ""
 }
 
-// direction returns the attribute for the direction of a node: that of the first strong
+// directionAttr returns the attribute for the direction of a node: that of the first strong
 // character of its text. It is empty if there is none: the node runs as what it stands in.
-func direction(n *node) string {
+func directionAttr(n *node) string {
 	if n.kind == codeBlock || n.kind == code || n.kind == literal {
-		if dir := directionOf(strongest(n.text)); dir != "" {
+		if dir := directionOf(strongClass(n.text)); dir != "" {
 			return dir
 		}
 	}
 	for c := n.first; c != nil; c = c.next {
-		if dir := direction(c); dir != "" {
+		if dir := directionAttr(c); dir != "" {
 			return dir
 		}
 	}

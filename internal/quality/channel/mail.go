@@ -26,51 +26,51 @@ const clipAt = 102_400
 // name it fits a line of RFC 5322, 2.1.1.
 const maxSubject = 78
 
-// mail makes both forms of a mail. Only what neither shows counts as degraded.
+// makeMail makes both forms of a mail. Only what neither shows counts as degraded.
 //
 // An e-mail is never parted. The plain form and the HTML say the same, as mail programs
 // show either.
-func (d *draft) mail() {
-	text := d.scratch.form.again(0, false, len(d.in.Text))
+func (d *draft) makeMail() {
+	text := d.scratch.form.resetFor(0, false, len(d.in.Text))
 	text.degrade = func(k kind) {
 		if k == image {
-			d.degrade(k)
+			d.recordDegraded(k)
 		}
 	}
-	walk(d.watch, text, d.root)
+	walkTree(d.watch, text, d.root)
 	if d.watch.Err() != nil {
 		return
 	}
 	r := d.out
 	r.Content = string(text.buf)
 	r.Text = r.Content
-	r.Subject = header(d.in.Subject)
+	r.Subject = headerText(d.in.Subject)
 	if r.Subject == "" {
-		r.Subject = balanced(shortened(header(subjectOf(d.unframed())), maxSubject))
+		r.Subject = balanceOrder(shortenText(headerText(subjectOf(d.textTree())), maxSubject))
 	}
-	html := &htmlForm{features: d.spec.shown(), degrade: d.degrade, buf: make([]byte, 0, 1024+2*len(d.in.Text))}
-	html.head(d.in.Locale, direction(d.root), r.Subject, header(d.spec.Brand))
-	walk(d.watch, html, d.root)
-	html.write("</div></body></html>\n")
+	html := &htmlForm{features: d.spec.shownFeatures(), degrade: d.recordDegraded, buf: make([]byte, 0, 1024+2*len(d.in.Text))}
+	html.writeHead(d.in.Locale, directionAttr(d.root), r.Subject, headerText(d.spec.Brand))
+	walkTree(d.watch, html, d.root)
+	html.writeMarkup("</div></body></html>\n")
 	r.HTML = string(html.buf)
 	r.Metadata.ClipRisk = len(r.HTML) > clipAt
 }
 
-// unframed is the tree of the text alone.
+// textTree is the tree of the text alone.
 //
 // A greeting in front of a text is no subject.
-func (d *draft) unframed() *node {
+func (d *draft) textTree() *node {
 	if d.in.Before+d.in.After == "" {
 		return d.root
 	}
-	t := tree{watch: d.watch, nodes: &d.scratch.nodes, emojis: d.emojis()}
-	return t.parse(d.parser.Source(d.watch, clean(d.in.Text)))
+	t := tree{watch: d.watch, nodes: &d.scratch.nodes, emojis: d.newEmojiFilter()}
+	return t.parseSource(d.parser.Source(d.watch, clean(d.in.Text)))
 }
 
-// header is what may stand in a header: one line.
+// headerText is what may stand in a header: one line.
 //
 // It has no line end whatever the source had: nothing can add a header of its own.
-func header(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+func headerText(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 
 // subjectOf returns the first heading, else the first sentence; of a table alone its first
 // header, and how many rows it has.
@@ -91,7 +91,7 @@ func subjectOf(root *node) string {
 	for n := root.first; n != nil && len(bytes.TrimSpace(text.buf)) == 0; n = n.next {
 		one := *n
 		one.next = nil
-		walk(nil, text, &node{first: &one})
+		walkTree(nil, text, &node{first: &one})
 	}
 	first, _, _ := strings.Cut(strings.TrimLeft(string(text.buf), "\n "), "\n")
 	for i, r := range first {
@@ -105,8 +105,8 @@ func subjectOf(root *node) string {
 	return first
 }
 
-// shortened cuts a text at a word to at most most characters.
-func shortened(s string, most int) string {
+// shortenText cuts a text at a word to at most most characters.
+func shortenText(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
@@ -139,13 +139,13 @@ func isPlainSubject(subject string) bool {
 	return len(subject) <= maxHeaderLine && isPrintable(subject) && !strings.Contains(subject, "=?")
 }
 
-// encoded is a subject as it stands in a header. Its first line holds some of it: there
+// encodeSubject is a subject as it stands in a header. Its first line holds some of it: there
 // are readers that take a line end in front of it for a space.
 //
 // The words are in base64 (RFC 2047, section 4.1) and each holds whole characters, as
 // section 5 asks for. A text with =? in it is encoded too, since it might read as an
 // encoded word.
-func encoded(subject string) string {
+func encodeSubject(subject string) string {
 	if isPlainSubject(subject) {
 		return subject
 	}
@@ -175,7 +175,7 @@ func (r *Response) MIME(date time.Time) ([]byte, error) {
 	m := mail.NewMsg(mail.WithNoDefaultUserAgent(), mail.WithEncoding(mail.EncodingQP), mail.WithCharset(mail.CharsetUTF8), mail.WithBoundary("sluice-"+id))
 	m.SetDateWithValue(date)
 	m.SetMessageIDWithValue(id + "@sluice.invalid")
-	m.SetGenHeaderPreformatted(mail.HeaderSubject, encoded(r.Subject))
+	m.SetGenHeaderPreformatted(mail.HeaderSubject, encodeSubject(r.Subject))
 	m.SetBodyString(mail.TypeTextPlain, r.Text)
 	m.AddAlternativeString(mail.TypeTextHTML, r.HTML)
 	var b bytes.Buffer

@@ -32,7 +32,7 @@ func TestShortened(t *testing.T) {
 		{"ab 你好吗好", 5, "ab"},
 		{"a\u0301b\u0301c\u0301d", 5, "a\u0301b\u0301"},
 	} {
-		if got := shortened(tt.in, tt.most); got != tt.want || utf8.RuneCountInString(got) > tt.most {
+		if got := shortenText(tt.in, tt.most); got != tt.want || utf8.RuneCountInString(got) > tt.most {
 			t.Errorf("%q is %q, want %q", tt.in, got, tt.want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestEncoded(t *testing.T) {
 		{strings.Repeat("a", maxEncodedWord) + "é", false},
 		{strings.Repeat("a", maxEncodedWord-1) + "é", false},
 	} {
-		got := encoded(tt.in)
+		got := encodeSubject(tt.in)
 		if (got == tt.in) != tt.plain {
 			t.Errorf("%q stands as %q", tt.in, got)
 		}
@@ -82,7 +82,7 @@ func TestHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", " a ": "a", "a\r\nBcc: b": "a Bcc: b", "a\n\n\tb": "a b", "a\x00b": "ab", "a\u2028b": "a b", "\u202ea": "a", "a\u00a0 b": "a b",
 	} {
-		if got := header(in); got != want {
+		if got := headerText(in); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestMIME(t *testing.T) {
 		}
 		return string(b)
 	}
-	base := Response{Own: Own{Subject: "Hi", Text: "text = é", HTML: "<p>html</p>"}}
+	base := Response{ChannelFields: ChannelFields{Subject: "Hi", Text: "text = é", HTML: "<p>html</p>"}}
 	got := message(base, at)
 	for _, want := range []string{
 		"Date: Thu, 26 Nov 2026 12:00:00 +0000\r\n", "Subject: Hi\r\n", "MIME-Version: 1.0\r\n", "@sluice.invalid>\r\n",
@@ -159,8 +159,8 @@ func TestMIME(t *testing.T) {
 	if later := message(base, at.Add(time.Hour)); id(later) != id(got) || later == got {
 		t.Errorf("an hour later it is %s, and was %s", id(later), id(got))
 	}
-	for _, other := range []Own{{Subject: "Ho", Text: base.Text, HTML: base.HTML}, {Subject: "Hi", Text: "text", HTML: base.HTML}, {Subject: "Hi", Text: base.Text, HTML: ""}, {Subject: "Hi", Text: base.Text + base.HTML}} {
-		if id(message(Response{Own: other}, at)) == id(got) {
+	for _, other := range []ChannelFields{{Subject: "Ho", Text: base.Text, HTML: base.HTML}, {Subject: "Hi", Text: "text", HTML: base.HTML}, {Subject: "Hi", Text: base.Text, HTML: ""}, {Subject: "Hi", Text: base.Text + base.HTML}} {
+		if id(message(Response{ChannelFields: other}, at)) == id(got) {
 			t.Errorf("%+v has the id of another message", other)
 		}
 	}
@@ -174,7 +174,7 @@ func TestMailKeepsLinesThatMailersChange(t *testing.T) {
 	for _, text := range []string{
 		"hi\n\nFrom here\n\n.", "hi\n\n.\n\n..b\n\n.c", "a\n\nFrom " + long + " From y", "a\n\n." + long + "yyyy.zzzz", "a\n\nFrom From From " + long,
 	} {
-		r := &Response{Own: Own{Subject: "s", Text: text, HTML: "<p>x</p>\n.\nFrom z"}}
+		r := &Response{ChannelFields: ChannelFields{Subject: "s", Text: text, HTML: "<p>x</p>\n.\nFrom z"}}
 		raw, err := r.MIME(time.Unix(0, 0))
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // treeOf is the tree of a source, and what was noted of it.
 func treeOf(source string) (*node, *tree) {
 	t := &tree{nodes: new(arena)}
-	return t.parse(markdown.NewParser().Source(nil, clean(source))), t
+	return t.parseSource(markdown.NewParser().Source(nil, clean(source))), t
 }
 
 // names of kinds, in their order.
@@ -139,7 +139,7 @@ func TestArena(t *testing.T) {
 	for round, count := range []int{1, slabSize, slabSize + 1, 3*slabSize + 5, (keptSlabs + 3) * slabSize, 10} {
 		seen := map[*node]bool{}
 		for range count {
-			n := a.node(bold)
+			n := a.newNode(bold)
 			if *n != (node{kind: bold}) || seen[n] {
 				t.Fatalf("round %d: a node is not new: %+v", round, n)
 			}
@@ -194,7 +194,7 @@ func TestUnescaped(t *testing.T) {
 		"&#x202a;a&#x2069;":     "a",
 		"&#8235;&copy;&#x2066;": "©",
 	} {
-		if got := unescaped(in); got != want {
+		if got := unescapeText(in); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}
 	}
@@ -245,7 +245,7 @@ func TestShown(t *testing.T) {
 		{"tel:112", "113", false},
 		{"tel:112", "call 112", false},
 	} {
-		if got := shown(&node{to: &target{url: tt.url}}, tt.text); got != tt.want {
+		if got := showsTarget(&node{to: &target{url: tt.url}}, tt.text); got != tt.want {
 			t.Errorf("%q shows %q: %t", tt.text, tt.url, got)
 		}
 	}

@@ -95,8 +95,8 @@ type urlWord struct{ start, end, url, urlEnd int }
 
 // run is a run of spaces and emojis that go.
 type run struct {
-	start, end int
-	goes       bool // the spaces go as well
+	start, end  int
+	dropsSpaces bool // the spaces go as well
 }
 
 // has says whether a place is in the run.
@@ -111,7 +111,7 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 		return m.asciiInGSM(g)
 	}
 	if m.auto && isEmoji(g) {
-		return m.word(g), true
+		return m.wordOf(g), true
 	}
 	r, n := utf8.DecodeRuneInString(g)
 	if n == len(g) && septetsOf(r) > 0 {
@@ -120,12 +120,12 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 	if !m.transliterate {
 		return "", false
 	}
-	return transliterated(g, before)
+	return transliterateGSM(g, before)
 }
 
-// word is the word of an emoji; empty: it has none. The sign that asks for the picture, which
+// wordOf is the word of an emoji; empty: it has none. The sign that asks for the picture, which
 // many writers leave out and others add, makes no other emoji of it.
-func (m *sms) word(g string) string {
+func (m *sms) wordOf(g string) string {
 	if word, ok := m.words[g]; ok {
 		return word
 	}
@@ -153,9 +153,9 @@ func joinsNumber(s string, before byte) bool {
 	return len(s) == 3 && s[1] == '/' && '0' <= before && before <= '9'
 }
 
-// transliterated writes a grapheme in characters of GSM-7; before is what
+// transliterateGSM writes a grapheme in characters of GSM-7; before is what
 // stands in front of it. ok is false if there is no such form.
-func transliterated(g string, before byte) (string, bool) {
+func transliterateGSM(g string, before byte) (string, bool) {
 	var out string
 	for _, r := range g {
 		s, ok := plainSigns[r]
@@ -173,13 +173,13 @@ func transliterated(g string, before byte) (string, bool) {
 	return out, true
 }
 
-// gsm writes text from start on in GSM-7 for as long as that is possible and take says
+// eachGSM writes text from start on in GSM-7 for as long as that is possible and take says
 // so. take gets what stands for the text up to end; where that is the text itself, it may
 // be many characters, each of which is one grapheme.
 //
 // It drops the space that an emoji leaves behind, and puts one in where two words would
 // touch, of which one may be that of an emoji. The result is the same from whatever place a part begins.
-func (m *sms) gsm(start int, accept func(s string, end int, itself bool) bool) {
+func (m *sms) eachGSM(start int, accept func(s string, end int, itself bool) bool) {
 	last := joint{before: ' '}
 	for at := start; at < len(m.text); {
 		if n, _ := plainGSM(m.text[at:]); n > 0 && !last.replaced {
@@ -190,16 +190,16 @@ func (m *sms) gsm(start int, accept func(s string, end int, itself bool) bool) {
 			}
 			continue
 		}
-		end := grapheme(m.text, at)
+		end := endOfGrapheme(m.text, at)
 		g := m.text[at:end]
 		s, ok := m.inGSM(g, last.before)
 		if !ok || s != g && len(g) > 1 && m.inURL(at) {
 			return
 		}
-		if g == " " && m.auto && m.goes(at, last.replaced) {
+		if g == " " && m.auto && m.dropsSpace(at, last.replaced) {
 			s = ""
 		}
-		if !accept(last.join(g, s, m.auto && len(g) > 1 && isEmoji(g)), end, false) {
+		if !accept(last.joinText(g, s, m.auto && len(g) > 1 && isEmoji(g)), end, false) {
 			return
 		}
 		at = end
@@ -237,8 +237,8 @@ type joint struct {
 	replaced bool // the last grapheme was an emoji
 }
 
-// join returns s, which stands for the grapheme g, as it is written behind the last one.
-func (j *joint) join(g, s string, isReplaced bool) string {
+// joinText returns s, which stands for the grapheme g, as it is written behind the last one.
+func (j *joint) joinText(g, s string, isReplaced bool) string {
 	switch {
 	case s == "":
 	case j.replaced && s == " " && (j.before == ' ' || j.before == '\n'):
@@ -254,17 +254,17 @@ func (j *joint) join(g, s string, isReplaced bool) string {
 }
 
 // isLeftOut says whether a grapheme is an emoji that no word stands for.
-func (m *sms) isLeftOut(g string) bool { return len(g) > 1 && isEmoji(g) && m.word(g) == "" }
+func (m *sms) isLeftOut(g string) bool { return len(g) > 1 && isEmoji(g) && m.wordOf(g) == "" }
 
-// goes says whether the space at a place goes with the emojis next to it: what follows them
+// dropsSpace says whether the space at a place goes with the emojis next to it: what follows them
 // ends a line or a sentence. behind says that there is one in front of it.
-func (m *sms) goes(at int, behind bool) bool {
+func (m *sms) dropsSpace(at int, behind bool) bool {
 	if m.blanks.has(at) {
-		return m.blanks.goes
+		return m.blanks.dropsSpaces
 	}
 	end := at
 	for end < len(m.text) {
-		next := grapheme(m.text, end)
+		next := endOfGrapheme(m.text, end)
 		g := m.text[end:next]
 		if g != " " && !m.isLeftOut(g) {
 			break
@@ -272,12 +272,12 @@ func (m *sms) goes(at int, behind bool) bool {
 		behind = behind || g != " "
 		end = next
 	}
-	m.blanks = run{at, end, behind && closes(m.text[end:])}
-	return m.blanks.goes
+	m.blanks = run{at, end, behind && closesText(m.text[end:])}
+	return m.blanks.dropsSpaces
 }
 
-// closes says whether a text begins with what no space stands in front of, or is at its end.
-func closes(text string) bool {
+// closesText says whether a text begins with what no space stands in front of, or is at its end.
+func closesText(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return text == "" || strings.ContainsRune("\n.,;:!?)]}…»”。，、！？", r)
 }
@@ -303,10 +303,10 @@ func addUCS(p *packer, g string) {
 	p.add(n)
 }
 
-// fits says whether p has room for behind more.
+// hasRoom says whether p has room for behind more.
 //
 // p is a copy. The shortcut avoids packing behind for all but the last segments of a part.
-func (m *sms) fits(p packer, behind int) bool {
+func (m *sms) hasRoom(p packer, behind int) bool {
 	if m.maxUnits == 0 || p.units+behind <= m.maxUnits {
 		// Whatever they begin and end with, so many units need no more segments.
 		if m.maxSegments == 0 || p.full+2+behind/p.several < m.maxSegments {
@@ -322,18 +322,18 @@ func (m *sms) fits(p packer, behind int) bool {
 // The result is the end of a grapheme, or start.
 func (m *sms) gsmReach(start int, r room) int {
 	// Most texts are nothing but characters that stand for themselves.
-	if n, cost := plainGSM(m.text[start:]); start+n == len(m.text) && m.holds(cost+r.before+r.behind) {
+	if n, cost := plainGSM(m.text[start:]); start+n == len(m.text) && m.surelyFits(cost+r.before+r.after) {
 		return len(m.text)
 	}
 	p := newPacker(encodingGSM7)
 	p.reserve(r.before)
 	reach, seen, dropped := start, false, false
-	m.gsm(start, func(s string, end int, itself bool) bool {
+	m.eachGSM(start, func(s string, end int, itself bool) bool {
 		seen = seen || strings.TrimSpace(s) != ""
 		if !itself {
 			dropped = dropped || s == ""
 			addGSM(&p, s)
-			if !m.fits(p, r.behind) {
+			if !m.hasRoom(p, r.after) {
 				return false
 			}
 			reach = end
@@ -341,7 +341,7 @@ func (m *sms) gsmReach(start int, r room) int {
 		}
 		for _, c := range s {
 			p.add(septetsOf(c))
-			if !m.fits(p, r.behind) {
+			if !m.hasRoom(p, r.after) {
 				return false
 			}
 			reach += utf8.RuneLen(c)
@@ -354,25 +354,25 @@ func (m *sms) gsmReach(start int, r room) int {
 	return reach
 }
 
-// blank implements meter: a part of nothing but emojis that go is one.
-func (m *sms) blank(start, end int) bool {
-	part, whole := m.of(start, end), false
-	part.gsm(0, func(s string, at int, _ bool) bool {
+// isBlank implements meter: a part of nothing but emojis that go is one.
+func (m *sms) isBlank(start, end int) bool {
+	part, whole := m.partSMS(start, end), false
+	part.eachGSM(0, func(s string, at int, _ bool) bool {
 		whole = strings.TrimSpace(s) == "" && at == len(part.text)
 		return strings.TrimSpace(s) == ""
 	})
 	return whole // else there is text, or what stays in UCS-2
 }
 
-// of returns the sms of a part.
-func (m *sms) of(start, end int) sms {
+// partSMS returns the sms of a part.
+func (m *sms) partSMS(start, end int) sms {
 	return sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
 }
 
-// holds says whether a part has room for so many units of GSM-7 wherever its segments
+// surelyFits says whether a part has room for so many units of GSM-7 wherever its segments
 // end: each may lack one unit, as an escape and its character stay together. A part for
 // which it says no may have room as well.
-func (m *sms) holds(units int) bool {
+func (m *sms) surelyFits(units int) bool {
 	_, several := encodingGSM7.capacity()
 	return (m.maxUnits == 0 || units <= m.maxUnits) && (m.maxSegments == 0 || units/(several-1) < m.maxSegments)
 }
@@ -390,9 +390,9 @@ func (m *sms) ucsReach(start int, r room) int {
 	p.reserve(r.before)
 	at := start
 	for at < len(m.text) {
-		end := grapheme(m.text, at)
+		end := endOfGrapheme(m.text, at)
 		addUCS(&p, m.text[at:end])
-		if !m.fits(p, r.behind) {
+		if !m.hasRoom(p, r.after) {
 			break
 		}
 		at = end
@@ -439,43 +439,43 @@ func plainGSM(text string) (n, units int) {
 	return n, units
 }
 
-// write returns the part from start to end as it is sent.
+// writePart returns the part from start to end as it is sent.
 //
 // GSM-7 is used if it can say all of it within the bounds, besides what r is kept for: an
 // arrow has one unit in UCS-2 and three there. UCS-2 has the text as it is, emojis included.
-func (m *sms) write(start, end int, r room) (string, Encoding) {
-	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.holds(cost+r.before+r.behind) {
+func (m *sms) writePart(start, end int, r room) (string, Encoding) {
+	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.surelyFits(cost+r.before+r.after) {
 		return m.text[start:end], encodingGSM7
 	}
-	part := m.of(start, end)
+	part := m.partSMS(start, end)
 	var b strings.Builder
 	b.Grow(len(part.text))
 	reached := start == end
-	part.gsm(0, func(s string, at int, _ bool) bool {
+	part.eachGSM(0, func(s string, at int, _ bool) bool {
 		b.WriteString(s)
 		reached = at == len(part.text)
 		return true
 	})
 	isEmpty := strings.TrimSpace(b.String()) == "" && strings.TrimSpace(part.text) != ""
-	if reached && !isEmpty && m.bears(b.String(), r) {
+	if reached && !isEmpty && m.fitsGSM(b.String(), r) {
 		return b.String(), encodingGSM7
 	}
 	return part.text, encodingUCS2
 }
 
-// bears says whether a part has room for a text in GSM-7.
-func (m *sms) bears(text string, r room) bool {
+// fitsGSM says whether a part has room for a text in GSM-7.
+func (m *sms) fitsGSM(text string, r room) bool {
 	p := newPacker(encodingGSM7)
 	p.reserve(r.before)
 	addGSM(&p, text)
-	return m.fits(p, r.behind)
+	return m.hasRoom(p, r.after)
 }
 
-// count returns what a text costs.
+// countUnits returns what a text costs.
 //
 // s was written in that encoding. A text in GSM-7 without escapes needs no packing: every
 // segment but the last is full.
-func (e Encoding) count(s string) (units, segments int) {
+func (e Encoding) countUnits(s string) (units, segments int) {
 	p := newPacker(e)
 	if n, cost := plainGSM(s); e == encodingGSM7 && n == len(s) {
 		if cost == utf8.RuneCountInString(s) { // there is no escape, which could not be parted
@@ -488,7 +488,7 @@ func (e Encoding) count(s string) (units, segments int) {
 		return p.units, p.segments()
 	}
 	for at := 0; at < len(s); {
-		end := grapheme(s, at)
+		end := endOfGrapheme(s, at)
 		if e == encodingGSM7 {
 			addGSM(&p, s[at:end])
 		} else {

@@ -40,7 +40,7 @@ func TestCountIsThatOfPacking(t *testing.T) {
 			for _, r := range text {
 				sizes = append(sizes, septetsOf(r))
 			}
-			units, segments := encodingGSM7.count(text)
+			units, segments := encodingGSM7.countUnits(text)
 			if wantUnits, want := naively(encodingGSM7, sizes); units != wantUnits || segments != want {
 				t.Fatalf("%d times %q: %d units in %d segments, want %d in %d", n, unit, units, segments, wantUnits, want)
 			}
@@ -52,7 +52,7 @@ func TestCountIsThatOfPacking(t *testing.T) {
 			for range n {
 				all = append(all, sizes...)
 			}
-			units, segments := encodingUCS2.count(strings.Repeat(unit, n))
+			units, segments := encodingUCS2.countUnits(strings.Repeat(unit, n))
 			if wantUnits, want := naively(encodingUCS2, all); units != wantUnits || segments != want {
 				t.Fatalf("%d times %q: %d units in %d segments, want %d in %d", n, unit, units, segments, wantUnits, want)
 			}
@@ -190,7 +190,7 @@ func TestWrite(t *testing.T) {
 		{"a word", sms{text: "a✅b", auto: true, words: map[string]string{"✅": "yes"}}, room{}, "a yes b", encodingGSM7},
 		{"a digit in front of a fraction", sms{text: "1½ x½ ½", transliterate: true}, room{}, "1 1/2 x1/2 1/2", encodingGSM7},
 	} {
-		if got, encoding := tt.m.write(0, len(tt.m.text), tt.room); got != tt.want || encoding != tt.encoding {
+		if got, encoding := tt.m.writePart(0, len(tt.m.text), tt.room); got != tt.want || encoding != tt.encoding {
 			t.Errorf("%s: %q in %s, want %q in %s", tt.name, got, encoding, tt.want, tt.encoding)
 		}
 	}
@@ -201,7 +201,7 @@ func TestWordsOfEmojis(t *testing.T) {
 	t.Parallel()
 	m := &sms{words: map[string]string{"✅": "yes", "⚠️": "care"}}
 	for g, want := range map[string]string{"✅": "yes", "✅\ufe0f": "yes", "⚠️": "care", "⚠": "care", "❌": "", "❌\ufe0f": ""} {
-		if got := m.word(g); got != want {
+		if got := m.wordOf(g); got != want {
 			t.Errorf("%q is %q, want %q", g, got, want)
 		}
 	}
@@ -212,11 +212,11 @@ func TestBlankParts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"👍 👍": true, "👍 a": false, " \n": true, "a": false, "👍 я": false, "": false} {
 		m := &sms{text: text, auto: true}
-		if got := m.blank(0, len(text)); got != want {
+		if got := m.isBlank(0, len(text)); got != want {
 			t.Errorf("%q is blank: %t", text, got)
 		}
 	}
-	if m := (&sms{text: "👍"}); m.blank(0, 4) {
+	if m := (&sms{text: "👍"}); m.isBlank(0, 4) {
 		t.Error("an emoji that stays is blank")
 	}
 }
@@ -228,7 +228,7 @@ func TestCloses(t *testing.T) {
 		"": true, "\nx": true, ".": true, ", b": true, ";": true, ":": true, "!": true, "?": true, ")": true, "]": true, "}": true,
 		"…": true, "»": true, "”": true, "。": true, "，": true, "、": true, "！": true, "？": true, "a": false, "(": false, "«": false, " .": false,
 	} {
-		if got := closes(text); got != want {
+		if got := closesText(text); got != want {
 			t.Errorf("%q closes: %t", text, got)
 		}
 	}

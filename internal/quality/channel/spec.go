@@ -70,8 +70,8 @@ func (f Features) has(k kind) bool { return f&featureOf[k] != 0 }
 // lacks says whether nodes of a kind need a feature that is not there.
 func (f Features) lacks(k kind) bool { return featureOf[k]&^f != 0 }
 
-// shown is what is shown as markup.
-func (s *Spec) shown() Features {
+// shownFeatures is what is shown as markup.
+func (s *Spec) shownFeatures() Features {
 	if !s.Markdown {
 		return 0
 	}
@@ -124,9 +124,9 @@ type Spec struct {
 	Brand    string // stands above the HTML of an e-mail; may be empty
 }
 
-// builtins returns the six channels, in the order of the documentation. Limits are those of
+// builtinSpecs returns the six channels, in the order of the documentation. Limits are those of
 // docs/channel-rules.md.
-func builtins() []Spec {
+func builtinSpecs() []Spec {
 	return []Spec{
 		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},
 		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: emojisAuto, Split: strategyBySentence, Indicator: indicatorPrefix, MaxParts: 3, Transliterate: true},
@@ -146,7 +146,7 @@ func builtins() []Spec {
 // namesBut lists the names of the built-in channels, without those given, for a fault.
 func namesBut(without ...string) string {
 	var list []string
-	for _, s := range builtins() {
+	for _, s := range builtinSpecs() {
 		if !slices.Contains(without, s.Name) {
 			list = append(list, s.Name)
 		}
@@ -206,7 +206,7 @@ func (s *Spec) maxEmojis() int {
 // The map is the caller's own.
 func ByName(own []Spec) map[string]Spec {
 	all := map[string]Spec{}
-	for _, s := range slices.Concat(builtins(), own) {
+	for _, s := range slices.Concat(builtinSpecs(), own) {
 		all[s.Name] = s
 	}
 	return all
@@ -215,7 +215,7 @@ func ByName(own []Spec) map[string]Spec {
 // Names lists the names of specs, the built-in ones first.
 func Names(specs map[string]Spec) []string {
 	var list []string
-	for _, s := range builtins() {
+	for _, s := range builtinSpecs() {
 		list = append(list, s.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(specs)) {

@@ -32,19 +32,19 @@ type meter interface {
 	// reach returns the largest end of a part from start, at the end of a grapheme. Such
 	// a part has the room that is asked for. It is start if nothing fits.
 	reach(start int, r room) int
-	// blank says whether a part would show nothing.
-	blank(start, end int) bool
+	// isBlank says whether a part would show nothing.
+	isBlank(start, end int) bool
 }
 
 // room is kept free in a part, in units: for its indicator, and for three dots.
-type room struct{ before, behind int }
+type room struct{ before, after int }
 
 // splitter cuts a text into parts.
 //
 // kept is in order and does not overlap. maxParts is at least 1.
 type splitter struct {
 	text      string
-	kept      []span // which are not parted if a part holds them
+	unsplit   []span // which are not parted if a part holds them
 	meter     meter
 	maxParts  int
 	indicator Indicator
@@ -72,11 +72,11 @@ func (s *splitter) split(first Strategy) (parts []span, truncated bool) {
 		}
 		cutters = cutters[1:]
 	}
-	return s.truncated(), true
+	return s.cutTruncated(), true
 }
 
-// room is that of an indicator, and of more behind the text: "(2/3) ".
-func (s *splitter) room(behind int) room {
+// roomBesides is that of an indicator, and of more behind the text: "(2/3) ".
+func (s *splitter) roomBesides(behind int) room {
 	n := len("(2/3) ")
 	if s.maxParts > 9 {
 		n = len("(10/12) ")
@@ -94,11 +94,11 @@ func (s *splitter) room(behind int) room {
 func (s *splitter) roomOf(i, of int, truncated bool) room {
 	switch {
 	case truncated && i == of-1:
-		return s.room(len(" ..."))
+		return s.roomBesides(len(" ..."))
 	case of == 1:
 		return room{}
 	}
-	return s.room(0)
+	return s.roomBesides(0)
 }
 
 // cutAll cuts the text with cutters in the order of preference; ok is false if
@@ -110,34 +110,34 @@ func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) 
 		if len(parts) == s.maxParts {
 			return nil, false
 		}
-		end := s.cut(start, s.room(0), cutters)
-		if last := s.trim(start, end); last > start {
+		end := s.cutPart(start, s.roomBesides(0), cutters)
+		if last := s.trimEnd(start, end); last > start {
 			parts = append(parts, span{start, last})
 		}
-		start = s.skip(end)
+		start = s.skipSpace(end)
 	}
 	return parts, len(parts) > 0
 }
 
-// truncated returns as many parts as there may be; the last one ends at a sentence, with
+// cutTruncated returns as many parts as there may be; the last one ends at a sentence, with
 // room for three dots.
-func (s *splitter) truncated() (parts []span) {
+func (s *splitter) cutTruncated() (parts []span) {
 	start := 0
 	for len(parts) < s.maxParts-1 {
-		end := s.cut(start, s.room(0), []func(int, int) int{s.wordEnd})
-		parts = append(parts, span{start, s.trim(start, end)})
-		start = s.skip(end)
+		end := s.cutPart(start, s.roomBesides(0), []func(int, int) int{s.wordEnd})
+		parts = append(parts, span{start, s.trimEnd(start, end)})
+		start = s.skipSpace(end)
 	}
-	end := s.cut(start, s.room(len(" ...")), []func(int, int) int{s.sentenceEnd, s.wordEnd})
-	return append(parts, span{start, s.trim(start, end)})
+	end := s.cutPart(start, s.roomBesides(len(" ...")), []func(int, int) int{s.sentenceEnd, s.wordEnd})
+	return append(parts, span{start, s.trimEnd(start, end)})
 }
 
-// cut returns where the part from start ends.
+// cutPart returns where the part from start ends.
 //
 // The result is greater than start. Where not even a grapheme fits one character is taken
 // all the same: the part is then longer than asked for, and Spec.Check keeps limits above
 // that.
-func (s *splitter) cut(start int, r room, cutters []func(int, int) int) int {
+func (s *splitter) cutPart(start int, r room, cutters []func(int, int) int) int {
 	end := s.meter.reach(start, r)
 	if end == len(s.text) {
 		return end
@@ -147,18 +147,18 @@ func (s *splitter) cut(start int, r room, cutters []func(int, int) int) int {
 		return start + n
 	}
 	for _, at := range cutters {
-		if cut := at(start, end); cut > start && !s.meter.blank(start, cut) {
+		if cut := at(start, end); cut > start && !s.meter.isBlank(start, cut) {
 			return cut
 		}
 	}
-	if cut := s.graphemeEnd(start, end); !s.meter.blank(start, cut) {
+	if cut := s.graphemeEnd(start, end); !s.meter.isBlank(start, cut) {
 		return cut
 	}
 	return end
 }
 
-// skip returns where the part behind a cut begins. What indents a line belongs to it.
-func (s *splitter) skip(at int) int {
+// skipSpace returns where the part behind a cut begins. What indents a line belongs to it.
+func (s *splitter) skipSpace(at int) int {
 	line := at < len(s.text) && s.text[at] == '\n'
 	for at < len(s.text) {
 		r, n := utf8.DecodeRuneInString(s.text[at:])
@@ -170,8 +170,8 @@ func (s *splitter) skip(at int) int {
 	return at
 }
 
-// trim is the end of a part without white space behind it.
-func (s *splitter) trim(start, end int) int {
+// trimEnd is the end of a part without white space behind it.
+func (s *splitter) trimEnd(start, end int) int {
 	return start + len(strings.TrimRightFunc(s.text[start:end], isSpace))
 }
 
@@ -241,7 +241,7 @@ func endsSentence(text string) bool {
 	case '!', '?', '…', '。', '！', '？', '．', '｡', '।', '॥', '؟', '۔', '։', '።', '။', '។':
 		return true
 	case '.':
-		return !abbreviated(body[:len(body)-n])
+		return !isAbbreviated(body[:len(body)-n])
 	}
 	return false
 }
@@ -251,9 +251,9 @@ func lastWord(text string) string {
 	return text[strings.LastIndexFunc(text, func(r rune) bool { return isSpace(r) || r == '(' || r == '"' })+1:]
 }
 
-// abbreviated says whether the point behind text belongs to its last word: an initial, a
+// isAbbreviated says whether the point behind text belongs to its last word: an initial, a
 // number, or a listed abbreviation.
-func abbreviated(text string) bool {
+func isAbbreviated(text string) bool {
 	word := lastWord(text[max(0, len(text)-32):])
 	if r, n := utf8.DecodeRuneInString(word); n > 0 && n == len(word) {
 		return unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -336,7 +336,7 @@ func (s *splitter) ideographEnd(start, end int) int {
 	for at := end; at > start; {
 		r, n := utf8.DecodeLastRuneInString(s.text[start:at])
 		next, _ := utf8.DecodeRuneInString(s.text[at:])
-		if unspaced(r) && unspaced(next) && !(isKatakana(r) && isKatakana(next)) && s.whole(at) == at {
+		if isUnspaced(r) && isUnspaced(next) && !(isKatakana(r) && isKatakana(next)) && s.unsplitStart(at) == at {
 			return at
 		}
 		at -= n
@@ -344,9 +344,9 @@ func (s *splitter) ideographEnd(start, end int) int {
 	return start
 }
 
-// unspaced says whether a script writes words without spaces between them.
+// isUnspaced says whether a script writes words without spaces between them.
 // Hangul has spaces.
-func unspaced(r rune) bool {
+func isUnspaced(r rune) bool {
 	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana) || isKatakana(r))
 }
 
@@ -356,7 +356,7 @@ func isKatakana(r rune) bool { return r == 'ー' || r >= 0x30a0 && unicode.Is(un
 // graphemeEnd cuts where nothing larger ends. It parts neither a link nor a number nor
 // another word in ASCII that a part holds.
 func (s *splitter) graphemeEnd(start, end int) int {
-	if at := s.whole(end); at > start && at < end {
+	if at := s.unsplitStart(end); at > start && at < end {
 		return at
 	}
 	at := end
@@ -373,16 +373,16 @@ func (s *splitter) graphemeEnd(start, end int) int {
 // URL.
 func isGlued(c byte) bool { return c > ' ' && c < 0x7f }
 
-// whole returns where the link or code around position at begins, or at.
+// unsplitStart returns where the link or code around position at begins, or at.
 //
 // kept is searched by bisection, as a text may hold thousands of links.
-func (s *splitter) whole(at int) int {
-	i, _ := slices.BinarySearchFunc(s.kept, at, func(k span, at int) int { return k.end - at })
-	if i < len(s.kept) && s.kept[i].end == at {
+func (s *splitter) unsplitStart(at int) int {
+	i, _ := slices.BinarySearchFunc(s.unsplit, at, func(k span, at int) int { return k.end - at })
+	if i < len(s.unsplit) && s.unsplit[i].end == at {
 		i++
 	}
-	if i < len(s.kept) && s.kept[i].start < at {
-		return s.kept[i].start
+	if i < len(s.unsplit) && s.unsplit[i].start < at {
+		return s.unsplit[i].start
 	}
 	return at
 }
@@ -401,13 +401,13 @@ func (u units) reach(start int, r room) int {
 		return len(u.flat.text)
 	}
 	text := u.flat.text
-	reserve := r.before + r.behind
-	if rest := len(text) - start; rest+reserve <= u.limit && rest+reserve+u.flat.extra(start, len(text)) <= u.limit {
+	reserve := r.before + r.after
+	if rest := len(text) - start; rest+reserve <= u.limit && rest+reserve+u.flat.markCost(start, len(text)) <= u.limit {
 		return len(text) // no text has more units than bytes
 	}
 	n, at := reserve, start
 	for at < len(text) {
-		end := grapheme(text, at)
+		end := endOfGrapheme(text, at)
 		n += lengthUTF16(text[at:end])
 		if n > u.limit {
 			break
@@ -424,7 +424,7 @@ func (u units) reach(start int, r room) int {
 func (u units) withMarks(start, at, reserve int) int {
 	text := u.flat.text
 	for at > start {
-		over := lengthUTF16(text[start:at]) + reserve + u.flat.extra(start, at) - u.limit
+		over := lengthUTF16(text[start:at]) + reserve + u.flat.markCost(start, at) - u.limit
 		if over <= 0 {
 			break
 		}
@@ -433,8 +433,8 @@ func (u units) withMarks(start, at, reserve int) int {
 	return at
 }
 
-// blank implements meter.
-func (u units) blank(start, end int) bool { return strings.TrimSpace(u.flat.text[start:end]) == "" }
+// isBlank implements meter.
+func (u units) isBlank(start, end int) bool { return strings.TrimSpace(u.flat.text[start:end]) == "" }
 
 // graphemeBefore returns the last end of a grapheme at or before position at. start is
 // the end of one.
@@ -450,7 +450,7 @@ func graphemeBefore(text string, start, at int) int {
 		near = start
 	}
 	for near < at {
-		end := grapheme(text, near)
+		end := endOfGrapheme(text, near)
 		if end > at {
 			break
 		}

@@ -169,9 +169,9 @@ func TestEnds(t *testing.T) {
 // A span that is kept begins where a cut within it goes; its ends are no inside.
 func TestWhole(t *testing.T) {
 	t.Parallel()
-	s := &splitter{text: strings.Repeat("x", 40), kept: []span{{5, 10}, {10, 12}, {20, 30}}}
+	s := &splitter{text: strings.Repeat("x", 40), unsplit: []span{{5, 10}, {10, 12}, {20, 30}}}
 	for at, want := range map[int]int{0: 0, 4: 4, 5: 5, 6: 5, 9: 5, 10: 10, 11: 10, 12: 12, 19: 19, 20: 20, 21: 20, 29: 20, 30: 30, 40: 40} {
-		if got := s.whole(at); got != want {
+		if got := s.unsplitStart(at); got != want {
 			t.Errorf("at %d it is %d, want %d", at, got, want)
 		}
 	}
@@ -191,13 +191,13 @@ func TestSkipAndTrim(t *testing.T) {
 		{"  ", ""},
 	} {
 		s := white("a"+tt.text, 0)
-		if got := s.text[s.skip(1):]; got != tt.skipped {
+		if got := s.text[s.skipSpace(1):]; got != tt.skipped {
 			t.Errorf("behind %q is %q, want %q", tt.text, got, tt.skipped)
 		}
 	}
 	s := white("a b \n\u2003c\u00a0 ", 0)
 	for end, want := range map[int]string{4: "a b", 5: "a b", 8: "a b", 9: "a b \n\u2003c", 12: "a b \n\u2003c\u00a0", 2: "a"} {
-		if got := s.text[:s.trim(0, end)]; got != want {
+		if got := s.text[:s.trimEnd(0, end)]; got != want {
 			t.Errorf("up to %d it is %q, want %q", end, got, want)
 		}
 	}
@@ -281,7 +281,7 @@ func TestGraphemeBefore(t *testing.T) {
 	for _, text := range texts {
 		ends := []int{0}
 		for at := 0; at < len(text); {
-			at = grapheme(text, at)
+			at = endOfGrapheme(text, at)
 			ends = append(ends, at)
 		}
 		for at := range len(text) + 1 {
@@ -342,7 +342,7 @@ func TestUnitsReach(t *testing.T) {
 			t.Errorf("%q, %d, %+v: %q, want %q", tt.text, tt.limit, tt.room, got, tt.want)
 		}
 	}
-	if u := (units{flat: &flat{text: "a \n\u3000 b"}}); !u.blank(1, 6) || u.blank(0, 2) || u.blank(1, 8) {
+	if u := (units{flat: &flat{text: "a \n\u3000 b"}}); !u.isBlank(1, 6) || u.isBlank(0, 2) || u.isBlank(1, 8) {
 		t.Error("what is blank")
 	}
 }

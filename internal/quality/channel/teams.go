@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// card makes the card, or cards that each are as large as Teams takes.
+// makeCard makes the card, or cards that each are as large as Teams takes.
 //
 // An element is at most a sixteenth of a card's room, so that cards fill evenly; without a
 // limit it is 1,500 bytes.
-func (d *draft) card() {
+func (d *draft) makeCard() {
 	limit := d.spec.MaxLength
 	chunk := 1500
 	if limit > 0 {
 		chunk = min(chunk, max(64, (limit-3000)/16))
 	}
-	f := newCardForm(d.scratch.form.again(0, false, len(d.in.Text)), d.spec.shown(), chunk)
+	f := newCardForm(d.scratch.form.resetFor(0, false, len(d.in.Text)), d.spec.shownFeatures(), chunk)
 	f.plain.degrade = func(k kind) {
 		if k == struck || k == image || k == code || !f.features.has(k) {
-			d.degrade(k)
+			d.recordDegraded(k)
 		}
 	}
-	walk(d.watch, f, d.root)
+	walkTree(d.watch, f, d.root)
 	if d.watch.Err() != nil {
 		return
 	}
-	f.flush()
+	f.flushBlock()
 	plain := string(f.plain.buf)
 	if len(f.elements) == 0 { // nothing of it can be seen
 		plain = ""
@@ -38,12 +38,12 @@ func (d *draft) card() {
 	if len(f.elements) > 0 {
 		f.elements[len(f.elements)-1].end = len(plain)
 	}
-	whole := card(f.elements, plain, rtl)
+	whole := joinCard(f.elements, plain, rtl)
 	if size := cardSize(whole); limit == 0 || size <= limit {
-		d.out.Own = Own{Card: whole, Bytes: size}
+		d.out.ChannelFields = ChannelFields{Card: whole, Bytes: size}
 		return
 	}
-	parts := d.cards(f.elements, plain, rtl)
+	parts := d.groupCards(f.elements, plain, rtl)
 	if most := d.spec.MaxParts; most > 0 && len(parts) > most {
 		d.out.Metadata.Truncated = true
 		parts = parts[:most]
@@ -55,12 +55,12 @@ func (d *draft) card() {
 	}
 }
 
-// cards groups elements, as many as fit. Room is left for the indicator, and for dots.
+// groupCards groups elements, as many as fit. Room is left for the indicator, and for dots.
 //
 // The estimate counts each element with its plain text. It is above what a card takes, so
 // that a part is never too large.
-func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]element) {
-	empty := cardSize(card(nil, "", rtl)) + 300
+func (d *draft) groupCards(elements []element, plain string, rtl bool) (parts [][]element) {
+	empty := cardSize(joinCard(nil, "", rtl)) + 300
 	size, from := empty, 0
 	for i, e := range elements {
 		cost := quotedSize(e.json) + 1 + quotedSize(appendJSON(nil, plain[e.start:e.end]))
@@ -79,12 +79,12 @@ func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]ele
 // place.
 func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
 	text := strings.Trim(plain[elements[0].start:elements[len(elements)-1].end], "\n")
-	text = balanced(strings.TrimRight(text, " "))
+	text = balanceOrder(strings.TrimRight(text, " "))
 	if d.out.Metadata.Truncated && i == of-1 {
 		text += " …"
 		elements = append(elements[:len(elements):len(elements)], element{json: []byte(`{"type":"TextBlock","text":"…","wrap":true}`)})
 	}
-	if indicator := d.indicator(i, of); indicator != "" {
+	if indicator := d.indicatorOf(i, of); indicator != "" {
 		mark := element{json: append(appendJSON([]byte(`{"type":"TextBlock","text":`), indicator), `,"wrap":true,"isSubtle":true,"size":"Small"}`...)}
 		if d.spec.Indicator == indicatorPrefix {
 			elements = append([]element{mark}, elements...)
@@ -92,8 +92,8 @@ func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
 			elements = append(elements[:len(elements):len(elements)], mark)
 		}
 	}
-	d.add(i, of, text, func(sent string) Own {
-		c := card(elements, sent, rtl)
-		return Own{Card: c, Bytes: cardSize(c)}
+	d.addPart(i, of, text, func(sent string) ChannelFields {
+		c := joinCard(elements, sent, rtl)
+		return ChannelFields{Card: c, Bytes: cardSize(c)}
 	})
 }

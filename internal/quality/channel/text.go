@@ -43,11 +43,11 @@ func (m mark) close() string {
 	return m.open()
 }
 
-// grown returns b with room for n bytes more. It grows to the double, also where append
+// growBuffer returns b with room for n bytes more. It grows to the double, also where append
 // grows a large one by a quarter, time and again: what b was before is garbage.
 //
 // append alone would copy a large buffer several times on its way to the double.
-func grown(b []byte, n int) []byte {
+func growBuffer(b []byte, n int) []byte {
 	if len(b)+n > cap(b) {
 		return slices.Grow(b, max(n, len(b)))
 	}
@@ -71,9 +71,9 @@ type textForm struct {
 	indent  span     // of prefix, in place of which the bullet stands
 	marks   []mark   // by start
 	open    []int    // marks that have no end yet
-	kept    []span   // code and links: no literal mark in there is one
+	unsplit []span   // code and links: no literal mark in there is one
 	header  []string // of the table at hand
-	head    struct{ buf, marks, kept int }
+	head    struct{ buf, marks, unsplit int }
 	column  int
 	rows    int
 	wide    bool // more than two columns
@@ -92,24 +92,24 @@ func newTextForm(f Features, marked bool, size int) *textForm {
 // maxKept is how large a form's text may be, in bytes, to be kept for the next one.
 const maxKept = 32 << 10
 
-// again returns the form as newTextForm does, in the memory that it has. What was written
+// resetFor returns the form as newTextForm does, in the memory that it has. What was written
 // before must not be used any more.
 //
 // A buffer that is large for the text at hand is let go, so that one long answer does not
 // keep its memory for ever.
-func (f *textForm) again(features Features, marked bool, size int) *textForm {
+func (f *textForm) resetFor(features Features, marked bool, size int) *textForm {
 	if cap(f.buf) < size+size/8 || cap(f.buf) > maxKept && size < maxKept/2 {
 		f.buf = make([]byte, 0, size+size/8)
 	}
 	*f = textForm{
 		features: features, marked: marked, pending: 1,
-		buf: f.buf[:0], prefix: f.prefix[:0], marks: f.marks[:0], open: f.open[:0], kept: f.kept[:0],
+		buf: f.buf[:0], prefix: f.prefix[:0], marks: f.marks[:0], open: f.open[:0], unsplit: f.unsplit[:0],
 	}
 	return f
 }
 
-// flush writes the line ends that are due, and what begins the line.
-func (f *textForm) flush() {
+// flushLines writes the line ends that are due, and what begins the line.
+func (f *textForm) flushLines() {
 	if f.pending == 0 {
 		return
 	}
@@ -122,61 +122,61 @@ func (f *textForm) flush() {
 		}
 	}
 	f.pending = 0
-	f.buf = grown(f.buf, len(f.prefix)+len(f.bullet))
+	f.buf = growBuffer(f.buf, len(f.prefix)+len(f.bullet))
 	f.buf = append(f.buf, f.prefix[:f.indent.start]...)
 	f.buf = append(f.buf, f.bullet...)
 	f.buf = append(f.buf, f.prefix[f.indent.end:]...) // of a quote that an item begins with
 	f.bullet, f.indent = "", span{}
 }
 
-// lines asks for n line ends before what comes next.
+// breakLines asks for n line ends before what comes next.
 //
 // The greatest number that was asked for counts. Blank lines have the prefix of what both
 // sides have in common (least).
-func (f *textForm) lines(n int) {
+func (f *textForm) breakLines(n int) {
 	if f.pending == 0 {
 		f.least = len(f.prefix)
 	}
 	f.pending = max(f.pending, n)
 }
 
-// cut takes n bytes off the prefix.
-func (f *textForm) cut(n int) {
+// cutPrefix takes n bytes off the prefix.
+func (f *textForm) cutPrefix(n int) {
 	f.prefix = f.prefix[:len(f.prefix)-n]
 	f.least = min(f.least, len(f.prefix))
 }
 
-// apart asks for a blank line, or within a list for a line end.
-func (f *textForm) apart() {
+// breakParagraph asks for a blank line, or within a list for a line end.
+func (f *textForm) breakParagraph() {
 	if f.items > 0 {
-		f.lines(1)
+		f.breakLines(1)
 		return
 	}
-	f.lines(2)
+	f.breakLines(2)
 }
 
-// literal appends text behind what waits to be written.
-func (f *textForm) literal(s string) {
-	f.flush()
+// addText appends text behind what waits to be written.
+func (f *textForm) addText(s string) {
+	f.flushLines()
 	f.buf = append(f.buf, s...)
 }
 
 // lineBreak ends a line; in a cell it is a space.
 func (f *textForm) lineBreak() {
 	if f.header != nil || f.column > 0 {
-		f.literal(" ")
+		f.addText(" ")
 		return
 	}
-	f.lines(1)
+	f.breakLines(1)
 }
 
 // canMark says whether a text of a kind is marked as such.
 func (f *textForm) canMark(k kind) bool { return f.marked && f.features.has(k) }
 
-// begin opens a mark, unless one of its kind is open.
+// beginMark opens a mark, unless one of its kind is open.
 //
 // A mark within its like is left out: its first sign would close the outer one.
-func (f *textForm) begin(k kind) {
+func (f *textForm) beginMark(k kind) {
 	if !f.canMark(k) {
 		return
 	}
@@ -186,15 +186,15 @@ func (f *textForm) begin(k kind) {
 			return
 		}
 	}
-	f.flush()
+	f.flushLines()
 	f.open = append(f.open, len(f.marks))
 	f.marks = append(f.marks, mark{start: len(f.buf), end: -1, kind: k})
 }
 
-// end closes the mark that was opened last.
+// endMark closes the mark that was opened last.
 //
 // It must be called for each begin, in the opposite order.
-func (f *textForm) end(k kind) {
+func (f *textForm) endMark(k kind) {
 	if !f.canMark(k) {
 		return
 	}
@@ -212,7 +212,7 @@ func (f *textForm) end(k kind) {
 func (f *textForm) dropMark(i int) {
 	m := &f.marks[i]
 	m.end = m.start
-	f.lost(m.kind)
+	f.recordLost(m.kind)
 	if m.kind != struck {
 		return
 	}
@@ -223,10 +223,10 @@ func (f *textForm) dropMark(i int) {
 		f.marks[j].start += len(struckOpen)
 		f.marks[j].end += len(struckOpen)
 	}
-	for j := range f.kept {
-		if f.kept[j].start >= start {
-			f.kept[j].start += len(struckOpen)
-			f.kept[j].end += len(struckOpen)
+	for j := range f.unsplit {
+		if f.unsplit[j].start >= start {
+			f.unsplit[j].start += len(struckOpen)
+			f.unsplit[j].end += len(struckOpen)
 		}
 	}
 }
@@ -250,19 +250,19 @@ func hasURL(text []byte) bool {
 	return bytes.Contains(text, []byte("://")) || bytes.Contains(text, []byte("www."))
 }
 
-// enter begins a node; false: its children are not visited.
-func (f *textForm) enter(n *node) bool {
+// enterNode begins a node; false: its children are not visited.
+func (f *textForm) enterNode(n *node) bool {
 	switch n.kind {
 	case heading:
-		f.lines(2)
-		f.begin(bold)
-		f.lost(heading)
+		f.breakLines(2)
+		f.beginMark(bold)
+		f.recordLost(heading)
 	case codeBlock:
 		f.codeBlock(n)
 		return false
 	case quote:
 		if f.bullet == "" { // else it begins on the line of its item
-			f.lines(2)
+			f.breakLines(2)
 		}
 		f.prefix = append(f.prefix, "> "...)
 	case list:
@@ -270,7 +270,7 @@ func (f *textForm) enter(n *node) bool {
 	case item:
 		f.enterItem(n)
 	case rule:
-		f.lines(2)
+		f.breakLines(2)
 		return false
 	case table:
 		f.enterTable(n)
@@ -283,37 +283,37 @@ func (f *textForm) enter(n *node) bool {
 	case struck:
 		f.enterStruck()
 	case code:
-		f.code(n.text)
+		f.writeCode(n.text)
 		return false
 	case link, image:
-		return f.link(n)
+		return f.enterLink(n)
 	}
 	return true
 }
 
-// leave ends a node.
-func (f *textForm) leave(n *node) {
+// leaveNode ends a node.
+func (f *textForm) leaveNode(n *node) {
 	switch n.kind {
 	case paragraph:
 		if f.column == 0 {
-			f.apart()
+			f.breakParagraph()
 		}
 	case heading:
-		f.end(bold)
-		f.lines(1)
+		f.endMark(bold)
+		f.breakLines(1)
 	case quote:
-		f.cut(2)
-		f.lines(2)
+		f.cutPrefix(2)
+		f.breakLines(2)
 	case list:
-		f.apart()
+		f.breakParagraph()
 	case item:
 		if f.bullet != "" {
-			f.flush()
+			f.flushLines()
 		}
 		f.items--
-		f.cut(indentOf(n))
+		f.cutPrefix(indentOf(n))
 		f.pending = 0
-		f.lines(1)
+		f.breakLines(1)
 	case table:
 		f.leaveTable()
 	case row:
@@ -321,7 +321,7 @@ func (f *textForm) leave(n *node) {
 	case cell:
 		f.leaveCell()
 	case bold, italic:
-		f.end(n.kind)
+		f.endMark(n.kind)
 	case struck:
 		f.leaveStruck()
 	case link, image:
@@ -329,8 +329,8 @@ func (f *textForm) leave(n *node) {
 	}
 }
 
-// lost notes that a part has become text.
-func (f *textForm) lost(k kind) {
+// recordLost notes that a part has become text.
+func (f *textForm) recordLost(k kind) {
 	if f.degrade != nil {
 		f.degrade(k)
 	}
@@ -339,9 +339,9 @@ func (f *textForm) lost(k kind) {
 // enterList begins a list.
 func (f *textForm) enterList() {
 	if f.bullet != "" { // a list that an item begins with
-		f.flush()
+		f.flushLines()
 	}
-	f.lines(1)
+	f.breakLines(1)
 }
 
 // indentOf is how far an item's further lines are indented.
@@ -350,9 +350,9 @@ func indentOf(n *node) int { return min(len(n.text), 4) }
 // enterItem begins an item. Its mark is written with its first text.
 func (f *textForm) enterItem(n *node) {
 	if f.bullet != "" {
-		f.flush()
+		f.flushLines()
 	}
-	f.lines(1)
+	f.breakLines(1)
 	start := len(f.prefix)
 	f.prefix = append(f.prefix, "    "[:indentOf(n)]...)
 	f.bullet, f.indent = n.text, span{start, len(f.prefix)}
@@ -362,19 +362,19 @@ func (f *textForm) enterItem(n *node) {
 // enterEmphasis begins a text whose emphasis is lost where it is not shown among others.
 func (f *textForm) enterEmphasis(k kind) {
 	if f.marked && !f.features.has(k) {
-		f.lost(k)
+		f.recordLost(k)
 	}
-	f.begin(k)
+	f.beginMark(k)
 }
 
 // enterStruck says in words that a text is struck out where no mark can.
 func (f *textForm) enterStruck() {
 	if f.canMark(struck) {
-		f.begin(struck)
+		f.beginMark(struck)
 		return
 	}
-	f.lost(struck)
-	f.literal(struckOpen)
+	f.recordLost(struck)
+	f.addText(struckOpen)
 }
 
 // struckOpen begins a struck text in words.
@@ -391,60 +391,60 @@ func struckClose(before []byte) string {
 // leaveStruck closes it.
 func (f *textForm) leaveStruck() {
 	if f.canMark(struck) {
-		f.end(struck)
+		f.endMark(struck)
 		return
 	}
-	f.flush()
+	f.flushLines()
 	f.buf = append(f.buf, struckClose(f.buf)...)
 }
 
-// code writes a code span; one that holds a backtick cannot be marked.
+// writeCode writes a code span; one that holds a backtick cannot be marked.
 //
 // WhatsApp's code begins and ends at a character that is not a blank. The span is kept whole by
 // the splitter, marked or not.
-func (f *textForm) code(s string) {
+func (f *textForm) writeCode(s string) {
 	start := len(f.buf)
 	isMarked := f.canMark(code) && !strings.Contains(s, "`") && strings.TrimSpace(s) == s && s != ""
 	if isMarked {
-		f.begin(code)
+		f.beginMark(code)
 	} else {
-		f.lost(code)
+		f.recordLost(code)
 	}
-	f.flush()
+	f.flushLines()
 	start = max(start, len(f.buf))
 	f.buf = append(f.buf, s...)
 	if isMarked {
-		f.end(code)
+		f.endMark(code)
 	}
-	f.kept = append(f.kept, span{start, len(f.buf)})
+	f.unsplit = append(f.unsplit, span{start, len(f.buf)})
 }
 
 // codeBlock writes code, fenced where fences are shown.
 func (f *textForm) codeBlock(n *node) {
-	f.apart()
+	f.breakParagraph()
 	if n.text == "" {
 		return
 	}
 	if f.bullet != "" {
-		f.flush()
-		f.lines(1)
+		f.flushLines()
+		f.breakLines(1)
 	}
 	isMarked := f.canMark(code) && !strings.Contains(n.text, "```") && strings.TrimSpace(n.text) != ""
 	prefix := f.prefix
 	if isMarked {
 		f.prefix, f.least = nil, 0 // a fence begins a line
 	} else {
-		f.lost(codeBlock)
+		f.recordLost(codeBlock)
 	}
-	f.flush()
+	f.flushLines()
 	start := len(f.buf)
 	f.codeLines(n.text)
 	if isMarked {
 		f.marks = append(f.marks, mark{start, len(f.buf), codeBlock})
 	}
-	f.kept = append(f.kept, span{start, len(f.buf)})
+	f.unsplit = append(f.unsplit, span{start, len(f.buf)})
 	f.prefix = prefix
-	f.apart()
+	f.breakParagraph()
 }
 
 // codeLines writes lines with the prefix of what they stand in, and nothing on
@@ -465,46 +465,46 @@ func (f *textForm) codeLines(text string) {
 	}
 }
 
-// link writes the text of a link; its target follows in parentheses.
+// enterLink writes the text of a link; its target follows in parentheses.
 //
 // false: the link was written, because its text is its target or there is no text.
-func (f *textForm) link(n *node) bool {
+func (f *textForm) enterLink(n *node) bool {
 	text := textOf(n)
-	if n.to.url != "" && (text == "" || shown(n, text)) {
-		f.flush()
+	if n.to.url != "" && (text == "" || showsTarget(n, text)) {
+		f.flushLines()
 		start := len(f.buf)
 		if text == "" {
 			text = n.to.url
 		}
 		f.buf = append(f.buf, text...)
-		f.kept = append(f.kept, span{start, len(f.buf)})
-		f.titled(n)
+		f.unsplit = append(f.unsplit, span{start, len(f.buf)})
+		f.writeTitle(n)
 		return false
 	}
 	if text == "" {
-		f.titled(n)
+		f.writeTitle(n)
 		return false
 	}
-	f.lost(n.kind)
+	f.recordLost(n.kind)
 	return true
 }
 
 // leaveLink writes the target behind the text, and keeps it from being cut.
 func (f *textForm) leaveLink(n *node) {
 	if n.to.url != "" {
-		f.literal(" (")
+		f.addText(" (")
 		start := len(f.buf)
 		f.buf = append(f.buf, n.to.url...)
-		f.kept = append(f.kept, span{start, len(f.buf)})
+		f.unsplit = append(f.unsplit, span{start, len(f.buf)})
 		f.buf = append(f.buf, ')')
 	}
-	f.titled(n)
+	f.writeTitle(n)
 }
 
-// titled writes a link's title.
-func (f *textForm) titled(n *node) {
+// writeTitle writes a link's title.
+func (f *textForm) writeTitle(n *node) {
 	if n.to.title != "" {
-		f.literal(" \"" + n.to.title + "\"")
+		f.addText(" \"" + n.to.title + "\"")
 	}
 }
 
@@ -517,16 +517,16 @@ const maxHeader = 60
 // Two columns become "name: value"; more become "header: cell; header: cell" for each row.
 // A table of a header alone is a row.
 func (f *textForm) enterTable(n *node) {
-	f.lines(2)
+	f.breakLines(2)
 	if f.bullet != "" {
-		f.flush()
-		f.lines(1)
+		f.flushLines()
+		f.breakLines(1)
 	}
-	f.lost(table)
+	f.recordLost(table)
 	f.wide = n.first.kids > 2
 	f.rows, f.column, f.header = 0, 0, make([]string, 0, int(n.first.kids))
-	f.flush()
-	f.head.buf, f.head.marks, f.head.kept = len(f.buf), len(f.marks), len(f.kept)
+	f.flushLines()
+	f.head.buf, f.head.marks, f.head.unsplit = len(f.buf), len(f.marks), len(f.unsplit)
 	if !f.wide || n.kids == 1 {
 		f.wide = false
 		f.rows = 1 // the header is a row like any other
@@ -541,36 +541,36 @@ func (f *textForm) enterCell() {
 		f.head.buf = len(f.buf)
 	case !f.wide:
 		if f.column == 2 {
-			f.separate()
+			f.writeColon()
 		} else if f.column > 2 {
-			f.literal("; ")
+			f.addText("; ")
 		}
 	default:
 		if f.column > 1 {
-			f.literal("; ")
+			f.addText("; ")
 		}
 		if f.column <= len(f.header) {
-			f.label(f.header[f.column-1])
+			f.writeLabel(f.header[f.column-1])
 		}
 	}
 }
 
-// separate writes the colon between two cells.
-func (f *textForm) separate() {
+// writeColon writes the colon between two cells.
+func (f *textForm) writeColon() {
 	if n := len(f.buf); n > 0 && f.buf[n-1] == ':' {
-		f.literal(" ")
+		f.addText(" ")
 		return
 	}
-	f.literal(": ")
+	f.addText(": ")
 }
 
-// label writes a header in front of a cell. A long one is written once only.
-func (f *textForm) label(header string) {
+// writeLabel writes a header in front of a cell. A long one is written once only.
+func (f *textForm) writeLabel(header string) {
 	if header == "" || len(header) > maxHeader && f.rows > 1 {
 		return
 	}
-	f.literal(header)
-	f.separate()
+	f.addText(header)
+	f.writeColon()
 }
 
 // leaveCell ends a cell.
@@ -581,11 +581,11 @@ func (f *textForm) leaveCell() {
 		f.header = append(f.header, string(f.buf[f.head.buf:]))
 		f.buf = f.buf[:f.head.buf]
 	}
-	f.trim()
+	f.trimSpaces()
 }
 
-// trim drops the space behind an empty cell.
-func (f *textForm) trim() {
+// trimSpaces drops the space behind an empty cell.
+func (f *textForm) trimSpaces() {
 	for n := len(f.buf); n > 0 && f.buf[n-1] == ' ' && f.pending == 0; n-- {
 		f.buf = f.buf[:n-1]
 	}
@@ -594,9 +594,9 @@ func (f *textForm) trim() {
 // leaveRow ends a row.
 func (f *textForm) leaveRow() {
 	if f.rows == 0 {
-		f.marks, f.kept = f.marks[:f.head.marks], f.kept[:f.head.kept]
+		f.marks, f.unsplit = f.marks[:f.head.marks], f.unsplit[:f.head.unsplit]
 	} else {
-		f.lines(1)
+		f.breakLines(1)
 	}
 	f.rows++
 	f.column = 0
@@ -605,7 +605,7 @@ func (f *textForm) leaveRow() {
 // leaveTable ends a table.
 func (f *textForm) leaveTable() {
 	f.header, f.column = nil, 0
-	f.lines(2)
+	f.breakLines(2)
 }
 
 // perLine cuts marks at line ends, beyond which WhatsApp does not look for their end.
@@ -627,7 +627,7 @@ func perLine(buf []byte, marks []mark) []mark {
 				end = start + i
 			}
 			piece := m
-			piece.start, piece.end = trimmed(buf, start, end)
+			piece.start, piece.end = trimBlanks(buf, start, end)
 			if piece.start < piece.end {
 				out = append(out, piece)
 			}
@@ -637,8 +637,8 @@ func perLine(buf []byte, marks []mark) []mark {
 	return out
 }
 
-// trimmed leaves out blanks, and the marks of quotes, at both ends.
-func trimmed(buf []byte, start, end int) (int, int) {
+// trimBlanks leaves out blanks, and the marks of quotes, at both ends.
+func trimBlanks(buf []byte, start, end int) (int, int) {
 	for start < end && (buf[start] == ' ' || start > 0 && buf[start-1] == '\n' && buf[start] == '>') {
 		start++
 	}

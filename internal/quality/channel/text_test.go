@@ -230,21 +230,21 @@ func TestOwnFields(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 2_000)
 	for _, name := range []string{channel.SMS, channel.WhatsApp, channel.Plain, channel.Email, channel.Teams} {
-		short := format(builtin(name), "word").Own
+		short := format(builtin(name), "word").ChannelFields
 		has := map[string]bool{
-			channel.SMS: short.Encoding == channel.GSM7 && short.Segments == 1 && short.Units == 4, channel.WhatsApp: short.Chars == 4, channel.Plain: cmp.Equal(short, channel.Own{}),
+			channel.SMS: short.Encoding == channel.GSM7 && short.Segments == 1 && short.Units == 4, channel.WhatsApp: short.Chars == 4, channel.Plain: cmp.Equal(short, channel.ChannelFields{}),
 			channel.Email: short.Subject == "word" && short.Text == "word" && short.HTML != "", channel.Teams: len(short.Card) > 0 && short.Bytes > 1024,
 		}
 		if !has[name] {
 			t.Errorf("%s has %+v", name, short)
 		}
 		r := format(builtin(name), long)
-		if r.IsSplit && !cmp.Equal(r.Own, channel.Own{}) {
-			t.Errorf("%s is split, and the whole has %+v", name, r.Own)
+		if r.IsSplit && !cmp.Equal(r.ChannelFields, channel.ChannelFields{}) {
+			t.Errorf("%s is split, and the whole has %+v", name, r.ChannelFields)
 		}
 		for _, p := range r.Parts {
 			if name == channel.SMS && p.Units != len(p.Content) || name == channel.WhatsApp && p.Chars != len(p.Content) {
-				t.Errorf("%s: a part of %d bytes has %+v", name, len(p.Content), p.Own)
+				t.Errorf("%s: a part of %d bytes has %+v", name, len(p.Content), p.ChannelFields)
 			}
 		}
 	}

@@ -88,10 +88,10 @@ const (
 	keptSlabs = 32 // about 300 KB; a text of 32 KB needs no more
 )
 
-// node returns a new node.
+// newNode returns a new node.
 //
 // Its other fields are zero: reset has cleared what was used.
-func (a *arena) node(k kind) *node {
+func (a *arena) newNode(k kind) *node {
 	if a.slab < len(a.slabs) && a.used == slabSize {
 		a.slab, a.used = a.slab+1, 0
 	}
@@ -139,31 +139,31 @@ type tree struct {
 // the block around it.
 const maxNesting = 40
 
-// parse makes the tree of a source that is clean.
+// parseSource makes the tree of a source that is clean.
 //
 // A source with nesting that would cost a parser more than its length is not parsed: it is
 // text, with ignored set. raw is a copy that goldmark may keep parts of. What a watch ends
 // is not all of the tree.
-func (t *tree) parse(source *markdown.Source) *node {
+func (t *tree) parseSource(source *markdown.Source) *node {
 	t.source = source.Text()
-	root := t.nodes.node(document)
+	root := t.nodes.newNode(document)
 	if source.Plain() {
-		t.plain(root)
+		t.addPlain(root)
 		return root
 	}
 	parsed, raw := source.Tree()
 	if parsed == nil {
 		t.ignored = true
-		t.plain(root)
+		t.addPlain(root)
 		return root
 	}
 	t.raw = raw
-	t.children(root, parsed)
+	t.addChildren(root, parsed)
 	return root
 }
 
-// plain makes the source paragraphs of text.
-func (t *tree) plain(root *node) {
+// addPlain makes the source paragraphs of text.
+func (t *tree) addPlain(root *node) {
 	for para := range strings.SplitSeq(t.source, "\n\n") {
 		if t.watch.IsOver() {
 			return
@@ -171,26 +171,26 @@ func (t *tree) plain(root *node) {
 		if para = strings.Trim(para, "\n"); para == "" {
 			continue
 		}
-		p := t.add(root, paragraph)
+		p := t.addNode(root, paragraph)
 		for line := range strings.SplitSeq(para, "\n") {
 			if t.watch.IsOver() {
 				return
 			}
 			if p.first != nil {
-				t.add(p, lineBreak)
+				t.addNode(p, lineBreak)
 			}
-			t.literal(p, line)
+			t.addLiteral(p, line)
 		}
 		t.endLine(p)
 	}
 }
 
-// add adds a node as parent's last child.
-func (t *tree) add(parent *node, k kind) *node {
+// addNode adds a node as parent's last child.
+func (t *tree) addNode(parent *node, k kind) *node {
 	if k == lineBreak {
 		t.endLine(parent)
 	}
-	n := t.nodes.node(k)
+	n := t.nodes.newNode(k)
 	if parent.first == nil {
 		parent.first = n
 	} else {
@@ -210,27 +210,27 @@ func (t *tree) endLine(parent *node) {
 	}
 }
 
-// literal adds text.
-func (t *tree) literal(parent *node, s string) {
+// addLiteral adds text.
+func (t *tree) addLiteral(parent *node, s string) {
 	if t.emojis != nil {
 		s = t.emojis(s)
 	}
 	if s != "" {
-		t.add(parent, literal).text = s
+		t.addNode(parent, literal).text = s
 	}
 }
 
-// children adds from's children to parent. Below maxNesting they are added
+// addChildren adds from's children to parent. Below maxNesting they are added
 // without the node that holds them.
-func (t *tree) children(parent *node, from ast.Node) {
+func (t *tree) addChildren(parent *node, from ast.Node) {
 	t.depth++
 	for c := from.FirstChild(); c != nil && !t.watch.IsOver(); c = c.NextSibling() {
 		if from.Type() != ast.TypeInline && c.Type() == ast.TypeBlock {
-			t.block(parent, c)
+			t.addBlock(parent, c)
 		} else if s, ok := c.(*ast.Text); ok {
-			c = t.run(parent, s)
+			c = t.addRun(parent, s)
 		} else {
-			t.inline(parent, c)
+			t.addInline(parent, c)
 		}
 	}
 	if from.Type() == ast.TypeBlock {
@@ -239,9 +239,9 @@ func (t *tree) children(parent *node, from ast.Node) {
 	t.depth--
 }
 
-// run adds texts that lie side by side as one: the parser parts them wherever it looked for
+// addRun adds texts that lie side by side as one: the parser parts them wherever it looked for
 // markup. It returns the last of them.
-func (t *tree) run(parent *node, from *ast.Text) ast.Node {
+func (t *tree) addRun(parent *node, from *ast.Text) ast.Node {
 	segment, last := from.Segment, from
 	for !last.SoftLineBreak() && !last.HardLineBreak() {
 		next, ok := last.NextSibling().(*ast.Text)
@@ -250,62 +250,62 @@ func (t *tree) run(parent *node, from *ast.Text) ast.Node {
 		}
 		segment.Stop, last = next.Segment.Stop, next
 	}
-	t.literal(parent, t.resolved(segment))
+	t.addLiteral(parent, t.resolveText(segment))
 	if last.SoftLineBreak() || last.HardLineBreak() {
-		t.add(parent, lineBreak)
+		t.addNode(parent, lineBreak)
 	}
 	return last
 }
 
-// inside adds a node of kind k with what is in from, or that alone if it lies too deep.
+// addInside adds a node of kind k with what is in from, or that alone if it lies too deep.
 //
 // Text that lies too deep is kept; only the markup around it goes.
-func (t *tree) inside(parent *node, k kind, from ast.Node) *node {
+func (t *tree) addInside(parent *node, k kind, from ast.Node) *node {
 	t.markup = true
 	if t.depth > maxNesting {
-		t.children(parent, from)
+		t.addChildren(parent, from)
 		return parent
 	}
-	n := t.add(parent, k)
-	t.children(n, from)
+	n := t.addNode(parent, k)
+	t.addChildren(n, from)
 	return n
 }
 
-// block adds a block.
-func (t *tree) block(parent *node, from ast.Node) {
+// addBlock adds a block.
+func (t *tree) addBlock(parent *node, from ast.Node) {
 	switch from := from.(type) {
 	case *ast.Paragraph, *ast.TextBlock:
-		t.children(t.add(parent, paragraph), from)
+		t.addChildren(t.addNode(parent, paragraph), from)
 	case *ast.Heading:
 		t.markup = true
-		n := t.add(parent, heading)
+		n := t.addNode(parent, heading)
 		n.number = from.Level
-		t.children(n, from)
+		t.addChildren(n, from)
 	case *ast.CodeBlock:
-		t.code(parent, from.Lines(), "")
+		t.addCode(parent, from.Lines(), "")
 	case *ast.FencedCodeBlock:
-		t.fence(parent, from)
+		t.addFence(parent, from)
 	case *ast.HTMLBlock:
-		t.html(parent, from)
+		t.addHTML(parent, from)
 	case *ast.Blockquote:
-		t.inside(parent, quote, from)
+		t.addInside(parent, quote, from)
 	case *ast.List:
-		t.list(parent, from)
+		t.addList(parent, from)
 	case *ast.ThematicBreak:
 		t.markup = true
-		t.add(parent, rule)
+		t.addNode(parent, rule)
 	case *ast.LinkReferenceDefinition:
-		t.definition(parent, from)
+		t.addDefinition(parent, from)
 	case *extast.Table:
-		t.table(parent, from)
+		t.addTable(parent, from)
 	default:
-		t.children(parent, from)
+		t.addChildren(parent, from)
 	}
 }
 
-// lines returns the text of lines, which are those of the source without the markup in
+// joinLines returns the text of lines, which are those of the source without the markup in
 // front of them.
-func (t *tree) lines(s *text.Segments) string {
+func (t *tree) joinLines(s *text.Segments) string {
 	if s.Len() == 1 && s.At(0).Padding == 0 {
 		return t.source[s.At(0).Start:s.At(0).Stop]
 	}
@@ -320,86 +320,86 @@ func (t *tree) lines(s *text.Segments) string {
 	return b.String()
 }
 
-// code adds a block of code. Its language is written as text, as few channels show it.
-func (t *tree) code(parent *node, lines *text.Segments, info string) {
+// addCode adds a block of code. Its language is written as text, as few channels show it.
+func (t *tree) addCode(parent *node, lines *text.Segments, info string) {
 	t.markup = true
 	if info != "" {
-		t.literal(t.add(parent, paragraph), info)
+		t.addLiteral(t.addNode(parent, paragraph), info)
 	}
-	t.add(parent, codeBlock).text = strings.TrimRight(t.lines(lines), "\n")
+	t.addNode(parent, codeBlock).text = strings.TrimRight(t.joinLines(lines), "\n")
 }
 
-// fence keeps what stands behind ``` unless it is one word: that names a language, and is
+// addFence keeps what stands behind ``` unless it is one word: that names a language, and is
 // for who colours the code.
-func (t *tree) fence(parent *node, from *ast.FencedCodeBlock) {
+func (t *tree) addFence(parent *node, from *ast.FencedCodeBlock) {
 	info := ""
 	if from.Info != nil {
-		info = strings.TrimSpace(t.resolved(from.Info.Segment))
+		info = strings.TrimSpace(t.resolveText(from.Info.Segment))
 	}
 	if !strings.ContainsAny(info, " \t") {
 		info = ""
 	}
-	t.code(parent, from.Lines(), info)
+	t.addCode(parent, from.Lines(), info)
 }
 
-// html is text for us.
-func (t *tree) html(parent *node, from *ast.HTMLBlock) {
-	s := t.lines(from.Lines())
+// addHTML is text for us.
+func (t *tree) addHTML(parent *node, from *ast.HTMLBlock) {
+	s := t.joinLines(from.Lines())
 	if from.HasClosure() {
 		s += t.source[from.ClosureLine.Start:from.ClosureLine.Stop]
 	}
-	p := t.add(parent, paragraph)
+	p := t.addNode(parent, paragraph)
 	for line := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
 		if p.first != nil {
-			t.add(p, lineBreak)
+			t.addNode(p, lineBreak)
 		}
-		t.literal(p, strings.TrimSpace(line))
+		t.addLiteral(p, strings.TrimSpace(line))
 	}
 }
 
-// definition keeps a target that a reader of Markdown would see only where it is used.
-func (t *tree) definition(parent *node, from *ast.LinkReferenceDefinition) {
-	t.literal(t.add(parent, paragraph), strings.TrimSpace(t.lines(from.Lines())))
+// addDefinition keeps a target that a reader of Markdown would see only where it is used.
+func (t *tree) addDefinition(parent *node, from *ast.LinkReferenceDefinition) {
+	t.addLiteral(t.addNode(parent, paragraph), strings.TrimSpace(t.joinLines(from.Lines())))
 }
 
-// list adds a list, numbered as the source is.
-func (t *tree) list(parent *node, from *ast.List) {
+// addList adds a list, numbered as the source is.
+func (t *tree) addList(parent *node, from *ast.List) {
 	n, number := parent, from.Start
 	if t.markup = true; t.depth <= maxNesting {
-		n = t.add(parent, list)
+		n = t.addNode(parent, list)
 	}
 	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
-		child := t.inside(n, item, c)
+		child := t.addInside(n, item, c)
 		if child == n {
 			continue
 		}
 		child.text = bullet
 		if from.IsOrdered() {
 			child.number = number
-			child.text = ordinal(number, from.Marker)
+			child.text = ordinalMark(number, from.Marker)
 			number++
 		}
 	}
 }
 
-// table adds a table. A row may have more cells than the header.
-func (t *tree) table(parent *node, from *extast.Table) {
-	n := t.add(parent, table)
+// addTable adds a table. A row may have more cells than the header.
+func (t *tree) addTable(parent *node, from *extast.Table) {
+	n := t.addNode(parent, table)
 	t.markup = true
 	t.depth++
 	for r := from.FirstChild(); r != nil; r = r.NextSibling() {
-		line := t.add(n, row)
+		line := t.addNode(n, row)
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
-			column := t.add(line, cell)
-			column.number = alignment(c)
-			t.children(column, c)
+			column := t.addNode(line, cell)
+			column.number = alignmentOf(c)
+			t.addChildren(column, c)
 		}
 	}
 	t.depth--
 }
 
-// alignment returns that of a cell, as a number of alignments.
-func alignment(n ast.Node) int {
+// alignmentOf returns that of a cell, as a number of alignments.
+func alignmentOf(n ast.Node) int {
 	c, _ := n.(*extast.TableCell)
 	switch {
 	case c == nil || c.Alignment == extast.AlignNone:
@@ -412,59 +412,59 @@ func alignment(n ast.Node) int {
 	return 3
 }
 
-// inline adds what stands in a line.
-func (t *tree) inline(parent *node, from ast.Node) {
+// addInline adds what stands in a line.
+func (t *tree) addInline(parent *node, from ast.Node) {
 	switch from := from.(type) {
 	case *ast.String:
-		t.literal(parent, string(from.Value))
+		t.addLiteral(parent, string(from.Value))
 	case *ast.CodeSpan:
 		t.markup = true
-		t.add(parent, code).text = t.span(from)
+		t.addNode(parent, code).text = t.spanText(from)
 	case *ast.Emphasis:
 		k := italic
 		if from.Level == 2 {
 			k = bold
 		}
-		t.inside(parent, k, from)
+		t.addInside(parent, k, from)
 	case *extast.Strikethrough:
-		t.inside(parent, struck, from)
+		t.addInside(parent, struck, from)
 	case *ast.Link:
-		n := t.inside(parent, link, from)
+		n := t.addInside(parent, link, from)
 		if n == parent { // it lies too deep to be one
-			n = t.add(parent, link)
+			n = t.addNode(parent, link)
 		}
-		t.target(n, from.Destination, from.Title)
+		t.setTarget(n, from.Destination, from.Title)
 	case *ast.Image:
-		n := t.inside(parent, image, from)
+		n := t.addInside(parent, image, from)
 		if n == parent {
-			n = t.add(parent, image)
+			n = t.addNode(parent, image)
 		}
-		t.target(n, from.Destination, from.Title)
+		t.setTarget(n, from.Destination, from.Title)
 	case *ast.AutoLink:
 		t.autoLink(parent, from)
 	case *ast.RawHTML:
-		t.literal(parent, strings.ReplaceAll(t.lines(from.Segments), "\n", " "))
+		t.addLiteral(parent, strings.ReplaceAll(t.joinLines(from.Segments), "\n", " "))
 	case *extast.TaskCheckBox:
-		t.task(parent, from.IsChecked)
+		t.addTask(parent, from.IsChecked)
 	default:
-		t.children(parent, from)
+		t.addChildren(parent, from)
 	}
 }
 
-// resolved returns a text without escapes and with what its entities stand for.
+// resolveText returns a text without escapes and with what its entities stand for.
 //
 // An entity can stand for a control, so the result is stripped again. What turns the order
 // of text is balanced by now, over whole lines, of which this may be a part.
-func (t *tree) resolved(s text.Segment) string {
+func (t *tree) resolveText(s text.Segment) string {
 	part := t.source[s.Start:s.Stop]
 	if !strings.ContainsAny(part, `\&`) {
 		return part
 	}
-	return stripped(unescaped(part))
+	return stripControls(unescapeText(part))
 }
 
-// unescaped resolves backslashes and entities, as CommonMark does in text.
-func unescaped(s string) string {
+// unescapeText resolves backslashes and entities, as CommonMark does in text.
+func unescapeText(s string) string {
 	if !strings.ContainsAny(s, `\&`) {
 		return s
 	}
@@ -504,8 +504,8 @@ func resolveEntities(b *strings.Builder, s string) {
 	}
 }
 
-// span returns what a code span holds; its line ends count as spaces.
-func (t *tree) span(from *ast.CodeSpan) string {
+// spanText returns what a code span holds; its line ends count as spaces.
+func (t *tree) spanText(from *ast.CodeSpan) string {
 	var b strings.Builder
 	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
 		if s, ok := c.(*ast.Text); ok {
@@ -520,30 +520,30 @@ func (t *tree) span(from *ast.CodeSpan) string {
 
 // autoLink adds an address that links to itself.
 func (t *tree) autoLink(parent *node, from *ast.AutoLink) {
-	n := t.add(parent, link)
-	t.add(n, literal).text = string(from.Label(t.raw))
+	n := t.addNode(parent, link)
+	t.addNode(n, literal).text = string(from.Label(t.raw))
 	url := from.URL(t.raw)
 	if from.AutoLinkType == ast.AutoLinkEmail && !bytes.HasPrefix(url, []byte("mailto:")) {
 		url = append([]byte("mailto:"), url...)
 	}
-	t.target(n, url, nil)
+	t.setTarget(n, url, nil)
 }
 
-// task marks the item that parent's paragraph begins.
-func (t *tree) task(parent *node, done bool) {
+// addTask marks the item that parent's paragraph begins.
+func (t *tree) addTask(parent *node, done bool) {
 	mark := "[ ] "
 	if done {
 		mark = "[x] "
 	}
-	t.add(parent, literal).text = mark
+	t.addNode(parent, literal).text = mark
 }
 
-// allowed says whether a link may lead there: other schemes run code, or mean nothing on
+// isAllowedURL says whether a link may lead there: other schemes run code, or mean nothing on
 // the machine of who reads.
 //
 // An address without a scheme is refused too: in a message it has no page to be relative
 // to.
-func allowed(url string) bool {
+func isAllowedURL(url string) bool {
 	scheme, _, found := strings.Cut(url, ":")
 	if !found {
 		return false
@@ -555,15 +555,15 @@ func allowed(url string) bool {
 	return false
 }
 
-// target sets where a link leads, in characters that no channel ends a link at.
+// setTarget sets where a link leads, in characters that no channel ends a link at.
 //
 // A target that is refused is dropped and counted; the link's text stays.
-func (t *tree) target(n *node, url, title []byte) {
-	to := &target{url: targetOf(unescaped(string(url)))}
+func (t *tree) setTarget(n *node, url, title []byte) {
+	to := &target{url: targetOf(unescapeText(string(url)))}
 	if len(title) > 0 {
-		to.title = clean(strings.Join(strings.Fields(unescaped(string(title))), " "))
+		to.title = clean(strings.Join(strings.Fields(unescapeText(string(title))), " "))
 	}
-	if to.url != "" && !allowed(to.url) {
+	if to.url != "" && !isAllowedURL(to.url) {
 		t.dropped++
 		to.url = ""
 	}
@@ -598,7 +598,7 @@ func escapedTarget(url string) string {
 	return b.String()
 }
 
-// ordinal is an item's mark, as the source has it, and a space.
-func ordinal(number int, delimiter byte) string {
+// ordinalMark is an item's mark, as the source has it, and a space.
+func ordinalMark(number int, delimiter byte) string {
 	return strconv.Itoa(number) + string([]byte{delimiter, ' '})
 }

@@ -31,13 +31,13 @@ func TestTreeWithoutAParser(t *testing.T) {
 		}
 		plain++
 		var got, want strings.Builder
-		for _, emojis := range []func(string) string{nil, New(Spec{Form: Plain, Emojis: emojisStrip}).emojis()} {
+		for _, emojis := range []func(string) string{nil, New(Spec{Form: Plain, Emojis: emojisStrip}).newEmojiFilter()} {
 			short := tree{nodes: new(arena), emojis: emojis}
-			outline(&got, short.parse(source))
+			outline(&got, short.parseSource(source))
 			root, raw := source.Tree()
 			full := tree{nodes: new(arena), emojis: emojis, source: source.Text(), raw: raw}
-			document := full.nodes.node(document)
-			full.children(document, root)
+			document := full.nodes.newNode(document)
+			full.addChildren(document, root)
 			outline(&want, document)
 			if got.String() != want.String() || short.markup != full.markup || short.dropped != full.dropped {
 				t.Fatalf("%q is %s, and %s to the parser", source.Text(), &got, &want)

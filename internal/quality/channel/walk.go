@@ -15,28 +15,28 @@ import (
 // Calls come in the order of the text. leave comes exactly once for each enter that
 // returned true.
 type form interface {
-	// enter says whether the walk continues into n. If not, leave is not called.
-	enter(n *node) bool
-	leave(n *node)
-	// literal is a text, or nothing but a line break.
-	literal(s string)
+	// enterNode says whether the walk continues into n. If not, leave is not called.
+	enterNode(n *node) bool
+	leaveNode(n *node)
+	// addText is a text, or nothing but a line break.
+	addText(s string)
 	lineBreak()
 }
 
-// walk gives f the tree below n, in order, until w is over.
-func walk(w *markdown.Watch, f form, n *node) {
+// walkTree gives f the tree below n, in order, until w is over.
+func walkTree(w *markdown.Watch, f form, n *node) {
 	for c := n.first; c != nil && !w.IsOver(); c = c.next {
 		switch c.kind {
 		case literal:
-			f.literal(c.text)
+			f.addText(c.text)
 		case lineBreak:
 			if c.next != nil {
 				f.lineBreak()
 			}
 		default:
-			if f.enter(c) {
-				walk(w, f, c)
-				f.leave(c)
+			if f.enterNode(c) {
+				walkTree(w, f, c)
+				f.leaveNode(c)
 			}
 		}
 	}
@@ -69,11 +69,11 @@ func appendText(b []byte, n *node) []byte {
 	return b
 }
 
-// shown says whether the target of a link is its text, so that it need not be written.
+// showsTarget says whether the target of a link is its text, so that it need not be written.
 //
 // http://example.org and example.org count as the same to a reader, and so does a number
 // however its digits are parted (RFC 3966, section 3).
-func shown(n *node, text string) bool {
+func showsTarget(n *node, text string) bool {
 	if text == "" {
 		return false
 	}
@@ -82,16 +82,16 @@ func shown(n *node, text string) bool {
 	}
 	for _, scheme := range [...]string{"mailto:", "http://", "https://"} {
 		if rest, ok := strings.CutPrefix(n.to.url, scheme); ok {
-			return rest == text || unparted(rest, " ") == unparted(text, " \u00a0")
+			return rest == text || removeSigns(rest, " ") == removeSigns(text, " \u00a0")
 		}
 	}
 	const separators = " \u00a0-.()/"
 	number, ok := strings.CutPrefix(n.to.url, "tel:")
-	return ok && unparted(number, separators) == unparted(strings.TrimPrefix(text, "tel:"), separators)
+	return ok && removeSigns(number, separators) == removeSigns(strings.TrimPrefix(text, "tel:"), separators)
 }
 
-// unparted returns a text without any of signs.
-func unparted(text, signs string) string {
+// removeSigns returns a text without any of signs.
+func removeSigns(text, signs string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(signs, r) {
 			return -1

@@ -134,7 +134,7 @@ func TestNumbersEndWithTheirWatch(t *testing.T) {
 	result := "[" + strings.TrimSuffix(strings.Repeat(`{"a":1,"b":"x 5"},`, 2000), ",") + "]"
 	over := watchThatIsOver(t)
 	in := Input{Text: strings.Repeat("It is 99. ", 2000), Watch: over, Evidence: []Evidence{{Result: result}}}
-	if n := len(in.evidence().Texts()); n > 1000 {
+	if n := len(in.sharedEvidence().Texts()); n > 1000 {
 		t.Errorf("%d texts are read", n)
 	}
 	in = Input{Text: strings.Repeat("https://a.test/b ", 10) + "*x*", Watch: over}

@@ -81,7 +81,7 @@ var errUnknown = errors.New("there is no such check")
 //
 // A value of it is read into by the JSON reader and then compiled once; most of them are
 // the check themselves.
-type args interface{ compile() (Check, error) }
+type args interface{ compileCheck() (Check, error) }
 
 // checks has the kinds of checks by their names. newArgs makes the arguments of a check, to be read into,
 // and expected describes the answers that pass.
@@ -117,7 +117,7 @@ func Compile(name string, arguments jsontext.Value) (Check, error) {
 			return nil, argsError(err)
 		}
 	}
-	return a.compile()
+	return a.compileCheck()
 }
 
 // argsError words an error of the JSON reader.
@@ -132,12 +132,12 @@ func argsError(err error) error {
 	return &ArgsError{semantic.JSONPointer, "has the wrong type"}
 }
 
-// passed is the outcome of an answer that keeps to the criterion.
-func passed() Outcome { return Outcome{Passed: true} }
+// passedOutcome is the outcome of an answer that keeps to the criterion.
+func passedOutcome() Outcome { return Outcome{Passed: true} }
 
-// failed is the outcome of one that does not. feedback is for a model to act
+// failedOutcome is the outcome of one that does not. feedback is for a model to act
 // on.
-func failed(feedback string) Outcome { return Outcome{Feedback: feedback} }
+func failedOutcome(feedback string) Outcome { return Outcome{Feedback: feedback} }
 
 // notApplicable is the outcome where the criterion has nothing to look at; it
 // counts as passed.
@@ -157,27 +157,27 @@ type findings struct {
 	lowered  []string // the texts of facts
 }
 
-// found returns what checks of the same answer share, so that it is parsed
+// sharedFindings returns what checks of the same answer share, so that it is parsed
 // once. It is not safe for concurrent use: the checks of one answer run one
 // after the other.
-func (in *Input) found() *findings {
+func (in *Input) sharedFindings() *findings {
 	if in.seen == nil {
 		in.seen = new(findings)
 	}
 	return in.seen
 }
 
-// evidence returns the evidence of the answer. All checks share it.
-func (in *Input) evidence() *numbers.Evidence {
-	f := in.found()
+// sharedEvidence returns the evidence of the answer. All checks share it.
+func (in *Input) sharedEvidence() *numbers.Evidence {
+	f := in.sharedFindings()
 	if !f.hasFacts {
 		f.hasFacts, f.facts = true, numbers.EvidenceOf(numbers.Sources{Calls: in.Evidence, Question: in.Question, Now: in.Now, Watch: in.Watch})
 	}
 	return &f.facts
 }
 
-// source returns the Markdown of the answer.
-func (in *Input) source() string {
+// sourceText returns the Markdown of the answer.
+func (in *Input) sourceText() string {
 	if in.Source == "" {
 		return in.Text
 	}

@@ -24,8 +24,8 @@ type requiredFacts struct {
 	} `json:"facts"`
 }
 
-// compile checks the arguments. It returns an *ArgsError.
-func (c *requiredFacts) compile() (Check, error) {
+// compileCheck checks the arguments. It returns an *ArgsError.
+func (c *requiredFacts) compileCheck() (Check, error) {
 	if n := len(c.Facts); n == 0 || n > maxTexts {
 		return nil, &ArgsError{"/facts", "must have 1 to 100 facts"}
 	}
@@ -47,12 +47,12 @@ func (c *requiredFacts) Run(in *Input) Outcome {
 	var missing []string
 	sent := 0
 	for _, f := range c.Facts {
-		value, ok := latest(in.Evidence, f.Tool, f.Pointer)
+		value, ok := latestFact(in.Evidence, f.Tool, f.Pointer)
 		if !ok {
 			continue
 		}
 		sent++
-		if !in.states(value) {
+		if !in.containsFact(value) {
 			missing = append(missing, string(f.Pointer)+" of "+f.Tool+", which is "+string(value))
 		}
 	}
@@ -60,18 +60,18 @@ func (c *requiredFacts) Run(in *Input) Outcome {
 	case sent == 0:
 		return notApplicable("No tool has answered with these facts.")
 	case len(missing) > 0:
-		return failed("The answer must tell " + strings.Join(missing, "; ") + ".")
+		return failedOutcome("The answer must tell " + strings.Join(missing, "; ") + ".")
 	}
-	return passed()
+	return passedOutcome()
 }
 
-// latest returns a text or number of the last result of a tool.
+// latestFact returns a text or number of the last result of a tool.
 //
 // false: the tool was not called, did not complete, or has no text or number there.
-func latest(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value, bool) {
+func latestFact(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value, bool) {
 	for i := len(calls) - 1; i >= 0; i-- {
 		if calls[i].Tool == tool && calls[i].Completed {
-			return pointed(calls[i].Result, at, 0)
+			return valueAt(calls[i].Result, at, 0)
 		}
 	}
 	return nil, false
@@ -80,19 +80,19 @@ func latest(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value,
 // maxWithin is how often JSON may stand in a string of JSON.
 const maxWithin = 3
 
-// lenient reads JSON as tools write it: names twice, and half characters. Without it no fact of
+// lenientOptions reads JSON as tools write it: names twice, and half characters. Without it no fact of
 // such a document could be asked for.
-func lenient() jsontext.Options {
+func lenientOptions() jsontext.Options {
 	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// pointed returns the text or number at a pointer. A string that holds JSON is looked into
+// valueAt returns the text or number at a pointer. A string that holds JSON is looked into
 // like what it holds.
 //
 // at is resolved step by step, so that a string with JSON in the middle of the way can be
 // gone into.
-func pointed(text string, at jsontext.Pointer, within int) (jsontext.Value, bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader([]byte(text)), lenient())
+func valueAt(text string, at jsontext.Pointer, within int) (jsontext.Value, bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader([]byte(text)), lenientOptions())
 	value, err := dec.ReadValue()
 	if err != nil || within > maxWithin {
 		return nil, false
@@ -102,7 +102,7 @@ func pointed(text string, at jsontext.Pointer, within int) (jsontext.Value, bool
 			break
 		}
 		var ok bool
-		if value, ok = member(value, token); !ok {
+		if value, ok = memberOf(value, token); !ok {
 			return nil, false
 		}
 		_, rest, _ := strings.Cut(string(at[1:]), "/")
@@ -116,16 +116,16 @@ func pointed(text string, at jsontext.Pointer, within int) (jsontext.Value, bool
 			return value.Clone(), true
 		}
 		plain, _ := jsontext.AppendUnquote(nil, value) // it is valid
-		return pointed(string(plain), at, within+1)
+		return valueAt(string(plain), at, within+1)
 	case '0':
 		return value.Clone(), true
 	}
 	return nil, false
 }
 
-// member returns one of an object, or an item of an array.
-func member(value jsontext.Value, name string) (jsontext.Value, bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader(value), lenient())
+// memberOf returns one of an object, or an item of an array.
+func memberOf(value jsontext.Value, name string) (jsontext.Value, bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(value), lenientOptions())
 	open, err := dec.ReadToken()
 	if err != nil || open.Kind() != '{' && open.Kind() != '[' {
 		return nil, false
@@ -152,16 +152,16 @@ func member(value jsontext.Value, name string) (jsontext.Value, bool) {
 	}
 }
 
-// states says whether the text has a value: a number in any form, a text whatever its case,
+// containsFact says whether the text has a value: a number in any form, a text whatever its case,
 // a date also by its day.
 //
 // A number matches any number of the answer; where it stands there is not looked at.
-func (in *Input) states(value jsontext.Value) bool {
+func (in *Input) containsFact(value jsontext.Value) bool {
 	fact := numbers.Set{}
 	if value.Kind() == '0' {
 		return fact.AddAll(value) && fact.In(in.Text)
 	}
 	plain, _ := jsontext.AppendUnquote(nil, value) // it is valid
 	text := strings.TrimSpace(string(plain))
-	return strings.Contains(in.folded(), casefold.Fold(text)) || fact.AddWhole(text) && fact.In(in.Text)
+	return strings.Contains(in.foldedText(), casefold.Fold(text)) || fact.AddWhole(text) && fact.In(in.Text)
 }

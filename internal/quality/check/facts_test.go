@@ -40,7 +40,7 @@ func TestPointed(t *testing.T) {
 		{`{}`, "/a", ""},
 		{`{"a":1,"b"}`, "/c", ""},
 	} {
-		got, ok := pointed(tt.text, jsontext.Pointer(tt.at), 0)
+		got, ok := valueAt(tt.text, jsontext.Pointer(tt.at), 0)
 		if string(got) != tt.want || ok != (tt.want != "") {
 			t.Errorf("%s of %s is %q %v, want %q", tt.at, tt.text, got, ok, tt.want)
 		}
@@ -52,7 +52,7 @@ func TestPointedIsBounded(t *testing.T) {
 	t.Parallel()
 	text := "1"
 	for depth := range 6 {
-		if _, ok := pointed(text, jsontext.Pointer(strings.Repeat("/a", depth)), 0); ok != (depth <= maxWithin+1) {
+		if _, ok := valueAt(text, jsontext.Pointer(strings.Repeat("/a", depth)), 0); ok != (depth <= maxWithin+1) {
 			t.Errorf("%d deep: %v", depth, ok)
 		}
 		quoted, err := jsontext.AppendQuote(nil, text)
@@ -74,7 +74,7 @@ func TestLatest(t *testing.T) {
 		tool, want string
 		calls      int
 	}{{"t", "2", 4}, {"t", "1", 1}, {"u", "5", 4}, {"u", "", 3}, {"v", "", 4}} {
-		if got, _ := latest(calls[:tt.calls], tt.tool, "/a"); string(got) != tt.want {
+		if got, _ := latestFact(calls[:tt.calls], tt.tool, "/a"); string(got) != tt.want {
 			t.Errorf("of %d calls %s has %q, want %q", tt.calls, tt.tool, got, tt.want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestStates(t *testing.T) {
 		{`"1200"`, "It is 1,200.", true}, {`"1200"`, "It is 1,201.", false}, {`"1,200.50"`, "It is 1200.5.", true}, {`"12 kg"`, "It is 12.", false}, {`"12 kg"`, "It is 12 kg.", true}, {`"+12"`, "It is 12.", false}, {`"true"`, "It is true.", true},
 	} {
 		in := Input{Text: tt.text}
-		if got := in.states(jsontext.Value(tt.value)); got != tt.want {
+		if got := in.containsFact(jsontext.Value(tt.value)); got != tt.want {
 			t.Errorf("%q states %s: %v", tt.text, tt.value, got)
 		}
 	}
@@ -129,12 +129,12 @@ func FuzzPointed(f *testing.F) {
 		if !p.IsValid() {
 			return
 		}
-		if value, ok := pointed(text, p, 0); ok {
+		if value, ok := valueAt(text, p, 0); ok {
 			if kind := value.Kind(); kind != '"' && kind != '0' {
 				t.Fatalf("%s of %q is %q", at, text, value)
 			}
 			in := Input{Text: string(value)}
-			if value.Kind() == '0' && !strings.ContainsAny(string(value), "eE") && len(value) < 300 && !in.states(value) {
+			if value.Kind() == '0' && !strings.ContainsAny(string(value), "eE") && len(value) < 300 && !in.containsFact(value) {
 				t.Fatalf("%s does not state itself", value)
 			}
 		}

@@ -22,8 +22,8 @@ type linksBacked struct {
 	Hosts []string `json:"hosts"`
 }
 
-// compile checks that hosts are hosts.
-func (c *linksBacked) compile() (Check, error) {
+// compileCheck checks that hosts are hosts.
+func (c *linksBacked) compileCheck() (Check, error) {
 	for i, host := range c.Hosts {
 		c.Hosts[i] = strings.ToLower(host)
 		if u, err := url.Parse("https://" + host + "/"); err != nil || u.Hostname() != host || host == "" {
@@ -43,27 +43,27 @@ const maxListed = 5
 // Run wants that each link was in what a tool or the user said, or leads to a
 // host that is allowed. It opens none.
 func (c *linksBacked) Run(in *Input) Outcome {
-	links := slices.Compact(slices.Sorted(slices.Values(in.prose().links)))
+	links := slices.Compact(slices.Sorted(slices.Values(in.answerProse().links)))
 	if len(links) == 0 {
 		return notApplicable("The answer has no link.")
 	}
 	if len(links) > maxLinks {
-		return failed("The answer has too many links.")
+		return failedOutcome("The answer has too many links.")
 	}
-	if strange := c.strange(in, links); len(strange) > 0 {
-		return failed("These links are in no result of a tool: " + quoted(strange) + ".")
+	if strange := c.unbackedLinks(in, links); len(strange) > 0 {
+		return failedOutcome("These links are in no result of a tool: " + quoteList(strange) + ".")
 	}
-	return passed()
+	return passedOutcome()
 }
 
-// strange returns the first of the links that nothing backs.
-func (c *linksBacked) strange(in *Input, links []string) []string {
+// unbackedLinks returns the first of the links that nothing backs.
+func (c *linksBacked) unbackedLinks(in *Input, links []string) []string {
 	var strange []string
 	for _, link := range links {
 		if in.Watch.Err() != nil || len(strange) == maxListed {
 			break
 		}
-		if !c.backed(in, link) {
+		if !c.isBacked(in, link) {
 			strange = append(strange, link)
 		}
 	}
@@ -79,11 +79,11 @@ func parseLink(link string) (*url.URL, error) {
 	return u, err
 }
 
-// backed says whether a link may stand in the answer.
+// isBacked says whether a link may stand in the answer.
 //
 // A host is compared as a whole: a subdomain must be named itself. The link must stand in
 // one text of the evidence, with or without its scheme.
-func (c *linksBacked) backed(in *Input, link string) bool {
+func (c *linksBacked) isBacked(in *Input, link string) bool {
 	u, err := parseLink(link)
 	if err != nil {
 		return false
@@ -96,8 +96,8 @@ func (c *linksBacked) backed(in *Input, link string) bool {
 		return false
 	}
 	scheme := strings.ToLower(u.Scheme)
-	lowered := in.lowered()
-	for i, text := range in.evidence().Texts() {
+	lowered := in.loweredTexts()
+	for i, text := range in.sharedEvidence().Texts() {
 		if hasLink(text, lowered[i], bare, len(u.Host), scheme) {
 			return true
 		}
@@ -105,11 +105,11 @@ func (c *linksBacked) backed(in *Input, link string) bool {
 	return false
 }
 
-// lowered returns the texts of the evidence in lower case, made once.
-func (in *Input) lowered() []string {
-	f := in.found()
+// loweredTexts returns the texts of the evidence in lower case, made once.
+func (in *Input) loweredTexts() []string {
+	f := in.sharedFindings()
 	if f.lowered == nil {
-		for _, text := range in.evidence().Texts() {
+		for _, text := range in.sharedEvidence().Texts() {
 			f.lowered = append(f.lowered, lowerASCII(text))
 		}
 	}
@@ -149,7 +149,7 @@ func hasLink(text, lowered, link string, host int, scheme string) bool {
 			return false
 		}
 		start, end := from+i, from+i+len(link)
-		if text[start+host:end] == link[host:] && !joins(text[:start]) && !continues(text[end:]) && sameScheme(text[:start], scheme) && endsWith(text, start, end) {
+		if text[start+host:end] == link[host:] && !joinsWord(text[:start]) && !linkContinues(text[end:]) && sameScheme(text[:start], scheme) && endsWith(text, start, end) {
 			return true
 		}
 		from = end
@@ -182,9 +182,9 @@ func sameScheme(before, scheme string) bool {
 	return at >= 0 && before[at:] == scheme && (at == 0 || !isWord(rune(before[at-1])))
 }
 
-// written returns the addresses that stand in a text as they are and that a client may make
+// linksInText returns the addresses that stand in a text as they are and that a client may make
 // links of: with a scheme, www., or a host with a path.
-func written(text string) (links []string) {
+func linksInText(text string) (links []string) {
 	if !strings.Contains(text, "/") && !strings.Contains(lowerASCII(text), "www.") {
 		return nil
 	}
@@ -282,13 +282,13 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// attributes returns the targets that raw HTML has: of href, src and the like.
-func attributes(html string) (links []string) {
+// attributeTargets returns the targets that raw HTML has: of href, src and the like.
+func attributeTargets(html string) (links []string) {
 	if strings.IndexByte(html, '=') < 0 {
 		return nil
 	}
 	for _, m := range target.FindAllStringSubmatch(html, -1) {
-		if link := resolved([]byte(strings.Trim(m[1], `"'`))); link != "" {
+		if link := resolveText([]byte(strings.Trim(m[1], `"'`))); link != "" {
 			links = append(links, link)
 		}
 	}
@@ -298,17 +298,17 @@ func attributes(html string) (links []string) {
 // target is an attribute of HTML whose value is opened or loaded.
 var target = regexp.MustCompile(`(?i)\b(?:href|src|action|formaction|data|poster|background|cite)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)`)
 
-// joins says whether the end of before belongs to the word behind it.
+// joinsWord says whether the end of before belongs to the word behind it.
 //
 // It keeps example.org from being found in evil-example.org.
-func joins(before string) bool {
+func joinsWord(before string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	return before != "" && (isWord(r) || r == '.' || r == '-' || r == '_' || r == '@' || r == '%')
 }
 
-// continues says whether a link continues behind what was found of it. A slash at its end, and
+// linkContinues says whether a link continues behind what was found of it. A slash at its end, and
 // a point at that of a sentence, say nothing.
-func continues(after string) bool {
+func linkContinues(after string) bool {
 	after = strings.TrimPrefix(after, "/")
 	r, n := utf8.DecodeRuneInString(after)
 	if after == "" {

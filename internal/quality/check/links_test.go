@@ -65,7 +65,7 @@ func TestWrittenLinks(t *testing.T) {
 		"":             "",
 		"!/!":          "",
 	} {
-		if got := strings.Join(written(text), " "); got != want {
+		if got := strings.Join(linksInText(text), " "); got != want {
 			t.Errorf("%q has %q, want %q", text, got, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestAttributes(t *testing.T) {
 		`<br>`:                                   "",
 		`<a href="a" href="b">`:                  "a b",
 	} {
-		if got := strings.Join(attributes(html), " "); got != want {
+		if got := strings.Join(attributeTargets(html), " "); got != want {
 			t.Errorf("%s has %q, want %q", html, got, want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestHasLink(t *testing.T) {
 		{"https://", "https://", false},
 	} {
 		c := &linksBacked{}
-		if got := c.backed(&Input{Evidence: []Evidence{{Result: tt.text}}}, tt.link); got != tt.want {
+		if got := c.isBacked(&Input{Evidence: []Evidence{{Result: tt.text}}}, tt.link); got != tt.want {
 			t.Errorf("%q backs %q: %v", tt.text, tt.link, got)
 		}
 	}
@@ -177,7 +177,7 @@ func TestHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.(*linksBacked).backed(&Input{}, link); got != want {
+		if got := c.(*linksBacked).isBacked(&Input{}, link); got != want {
 			t.Errorf("%s is allowed: %v", link, got)
 		}
 	}
@@ -242,19 +242,19 @@ func FuzzLinks(f *testing.F) {
 		if lower := lowerASCII(text); len(lower) != len(text) || strings.ContainsAny(lower, latin[26:]) || lowerASCII(lower) != lower {
 			t.Fatalf("%q in lower case is %q", text, lower)
 		}
-		for _, address := range written(text) {
+		for _, address := range linksInText(text) {
 			if !strings.Contains(text, address) || strings.ContainsAny(address, " \n<>\"") {
 				t.Fatalf("%q has the address %q", text, address)
 			}
-			if again := written(address); !slices.Equal(again, []string{address}) {
+			if again := linksInText(address); !slices.Equal(again, []string{address}) {
 				t.Fatalf("%q is read as %q", address, again)
 			}
 		}
-		attributes(text)
+		attributeTargets(text)
 		// What stands in the evidence alone backs itself.
 		c := &linksBacked{}
 		if u, err := url.Parse(link); err == nil && u.Host != "" && u.Scheme == "https" && link == u.String() && strings.Trim(link, latin+":/.") == "" {
-			if !c.backed(&Input{Question: link}, link) {
+			if !c.isBacked(&Input{Question: link}, link) {
 				t.Fatalf("%q does not back itself", link)
 			}
 		}

@@ -31,22 +31,22 @@ type contains struct {
 	all, any []string // folded
 }
 
-// compile checks the arguments, and folds the texts once.
-func (c *contains) compile() (Check, error) {
+// compileCheck checks the arguments, and folds the texts once.
+func (c *contains) compileCheck() (Check, error) {
 	if len(c.All)+len(c.Any) == 0 {
 		return nil, &ArgsError{"", "must have all or any, with a text at least"}
 	}
 	var err error
-	if c.all, err = literals("/all", c.All); err != nil {
+	if c.all, err = foldTexts("/all", c.All); err != nil {
 		return nil, err
 	}
-	c.any, err = literals("/any", c.Any)
+	c.any, err = foldTexts("/any", c.Any)
 	return c, err
 }
 
 // Run looks for the texts without regard to case and width.
 func (c *contains) Run(in *Input) Outcome {
-	text := in.folded()
+	text := in.foldedText()
 	var missing []string
 	for i, want := range c.all {
 		if !strings.Contains(text, want) {
@@ -54,17 +54,17 @@ func (c *contains) Run(in *Input) Outcome {
 		}
 	}
 	if len(missing) > 0 {
-		return failed("The answer must contain " + strings.Join(missing, ", ") + ".")
+		return failedOutcome("The answer must contain " + strings.Join(missing, ", ") + ".")
 	}
 	for _, want := range c.any {
 		if strings.Contains(text, want) {
-			return passed()
+			return passedOutcome()
 		}
 	}
 	if len(c.any) > 0 {
-		return failed("The answer must contain one of " + quoted(c.Any) + ".")
+		return failedOutcome("The answer must contain one of " + quoteList(c.Any) + ".")
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // excludes refuses texts.
@@ -74,19 +74,19 @@ type excludes struct {
 	folded []string
 }
 
-// compile checks the arguments, and folds the texts once.
-func (c *excludes) compile() (Check, error) {
+// compileCheck checks the arguments, and folds the texts once.
+func (c *excludes) compileCheck() (Check, error) {
 	if len(c.Texts) == 0 {
 		return nil, &ArgsError{"/texts", "must have a text at least"}
 	}
 	var err error
-	c.folded, err = literals("/texts", c.Texts)
+	c.folded, err = foldTexts("/texts", c.Texts)
 	return c, err
 }
 
 // Run wants that none of the texts is there.
 func (c *excludes) Run(in *Input) Outcome {
-	text := in.folded()
+	text := in.foldedText()
 	var found []string
 	for i, bad := range c.folded {
 		if strings.Contains(text, bad) {
@@ -94,9 +94,9 @@ func (c *excludes) Run(in *Input) Outcome {
 		}
 	}
 	if len(found) > 0 {
-		return failed("The answer must not contain " + strings.Join(found, ", ") + ".")
+		return failedOutcome("The answer must not contain " + strings.Join(found, ", ") + ".")
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // matches asks for an expression of RE2, in the text as it is.
@@ -106,9 +106,9 @@ type matches struct {
 	pattern *regexp.Regexp
 }
 
-// compile compiles the expression, which is of RE2: it takes linear time on any
+// compileCheck compiles the expression, which is of RE2: it takes linear time on any
 // answer.
-func (c *matches) compile() (Check, error) {
+func (c *matches) compileCheck() (Check, error) {
 	if c.Pattern == "" || len([]rune(c.Pattern)) > maxLiteral {
 		return nil, &ArgsError{"/pattern", "must have 1 to 1,000 characters"}
 	}
@@ -122,9 +122,9 @@ func (c *matches) compile() (Check, error) {
 // Run wants that the expression matches somewhere.
 func (c *matches) Run(in *Input) Outcome {
 	if !c.pattern.MatchReader(&watchedText{text: in.Text, watch: in.Watch}) {
-		return failed("The answer must match " + strconv.Quote(c.Pattern) + ".")
+		return failedOutcome("The answer must match " + strconv.Quote(c.Pattern) + ".")
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // watchedText ends when the checks should: an expression takes linear time, but up to
@@ -144,11 +144,11 @@ func (t *watchedText) ReadRune() (rune, int, error) {
 	return r, n, nil
 }
 
-// literals folds texts. at is where they stand, for an error.
+// foldTexts folds texts. at is where they stand, for an error.
 //
 // The result is in the order of texts. The error is an *ArgsError with the place of the
 // first that is wrong.
-func literals(at jsontext.Pointer, texts []string) ([]string, error) {
+func foldTexts(at jsontext.Pointer, texts []string) ([]string, error) {
 	if len(texts) > maxTexts {
 		return nil, &ArgsError{at, "must have at most 100 texts"}
 	}
@@ -163,8 +163,8 @@ func literals(at jsontext.Pointer, texts []string) ([]string, error) {
 	return all, nil
 }
 
-// quoted lists texts for feedback.
-func quoted(texts []string) string {
+// quoteList lists texts for feedback.
+func quoteList(texts []string) string {
 	var list []string
 	for _, text := range texts {
 		list = append(list, strconv.Quote(text))
@@ -172,9 +172,9 @@ func quoted(texts []string) string {
 	return strings.Join(list, ", ")
 }
 
-// folded is the answer in the form in which texts are compared, made once.
-func (in *Input) folded() string {
-	f := in.found()
+// foldedText is the answer in the form in which texts are compared, made once.
+func (in *Input) foldedText() string {
+	f := in.sharedFindings()
 	if f.folded == nil {
 		text := casefold.Fold(in.Text)
 		f.folded = &text

@@ -21,8 +21,8 @@ type numbersBacked struct {
 	allowed numbers.Set
 }
 
-// compile reads which numbers are allowed in any case.
-func (c *numbersBacked) compile() (Check, error) {
+// compileCheck reads which numbers are allowed in any case.
+func (c *numbersBacked) compileCheck() (Check, error) {
 	c.derived = c.Derived == nil || *c.Derived
 	c.allowed = numbers.Set{}
 	if len(c.Allow) > maxTexts {
@@ -43,9 +43,9 @@ func (c *numbersBacked) Run(in *Input) Outcome {
 	if !slices.ContainsFunc(in.Evidence, func(call Evidence) bool { return call.Result != "" }) {
 		return notApplicable("No tool has answered.")
 	}
-	unbacked := in.evidence().Unbacked(&numbers.Answer{Text: in.prose().text, Lists: in.prose().lists, Derived: c.derived, Allowed: c.allowed})
+	unbacked := in.sharedEvidence().Unbacked(&numbers.Answer{Text: in.answerProse().text, Lists: in.answerProse().lists, Derived: c.derived, Allowed: c.allowed})
 	if len(unbacked) == 0 {
-		return passed()
+		return passedOutcome()
 	}
-	return failed("These numbers are in no result of a tool and do not follow from one: " + strings.Join(unbacked, ", ") + ".")
+	return failedOutcome("These numbers are in no result of a tool and do not follow from one: " + strings.Join(unbacked, ", ") + ".")
 }

@@ -24,8 +24,8 @@ type noPII struct {
 	allowed map[string]bool
 }
 
-// compile checks the kinds; none given means all.
-func (c *noPII) compile() (Check, error) {
+// compileCheck checks the kinds; none given means all.
+func (c *noPII) compileCheck() (Check, error) {
 	c.kinds = redact.AllKinds
 	for i, name := range c.Kinds {
 		if !slices.Contains(redact.KindNames(), name) {
@@ -55,9 +55,9 @@ func (c *noPII) Run(in *Input) Outcome {
 		}
 	})
 	if len(marks) > 0 {
-		return failed("The answer must not have personal data or keys, and has " + strings.Join(marks, ", ") + ".")
+		return failedOutcome("The answer must not have personal data or keys, and has " + strings.Join(marks, ", ") + ".")
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // bareForm is what makes two ways of writing an address or a number one.

@@ -34,45 +34,45 @@ type built struct{ kind, begin string }
 // reader parses Markdown. It has no state that changes, so that all checks share it.
 var reader = markdown.NewParser()
 
-// prose is the answer's text without markup, parsed once.
-func (in *Input) prose() *prose {
-	f := in.found()
+// answerProse is the answer's text without markup, parsed once.
+func (in *Input) answerProse() *prose {
+	f := in.sharedFindings()
 	if f.prose == nil {
 		source := in.Markdown
-		if source == nil || source.Text() != in.source() {
-			source = reader.Source(in.Watch, in.source())
+		if source == nil || source.Text() != in.sourceText() {
+			source = reader.Source(in.Watch, in.sourceText())
 		}
-		f.prose = parse(in.Watch, source)
+		f.prose = parseProse(in.Watch, source)
 	}
 	return f.prose
 }
 
-// parse takes Markdown apart, until w is over. One that cannot be read in bounded time is
+// parseProse takes Markdown apart, until w is over. One that cannot be read in bounded time is
 // text.
-func parse(w *markdown.Watch, source *markdown.Source) *prose {
+func parseProse(w *markdown.Watch, source *markdown.Source) *prose {
 	if source.Plain() {
-		return &prose{text: unwrapped(source.Text()), links: written(source.Text())}
+		return &prose{text: plainProse(source.Text()), links: linksInText(source.Text())}
 	}
 	root, raw := source.Tree()
 	if root == nil {
-		return &prose{text: source.Text(), links: append(written(source.Text()), attributes(source.Text())...)}
+		return &prose{text: source.Text(), links: append(linksInText(source.Text()), attributeTargets(source.Text())...)}
 	}
-	return parsed(w, root, raw)
+	return proseOfTree(w, root, raw)
 }
 
-// parsed takes apart what a parser has found.
-func parsed(w *markdown.Watch, root ast.Node, raw []byte) *prose {
+// proseOfTree takes apart what a parser has found.
+func proseOfTree(w *markdown.Watch, root ast.Node, raw []byte) *prose {
 	p := &proseParser{watch: w, raw: raw, prose: prose{built: map[built]bool{}}}
 	p.out.Grow(len(raw) + 1)
-	_ = ast.Walk(root, p.visit) // p returns no error
+	_ = ast.Walk(root, p.visitNode) // p returns no error
 	p.prose.text = p.out.String()
-	p.prose.links = append(p.prose.links, written(p.prose.text)...)
+	p.prose.links = append(p.prose.links, linksInText(p.prose.text)...)
 	return &p.prose
 }
 
-// unwrapped is the prose of a source that is plain: its paragraphs, without the empty
+// plainProse is the prose of a source that is plain: its paragraphs, without the empty
 // lines between them, and a line end behind the last one.
-func unwrapped(source string) string {
+func plainProse(source string) string {
 	text := strings.Trim(source, "\n")
 	if text == "" {
 		return ""
@@ -98,23 +98,23 @@ type proseParser struct {
 // maxBegin is how much of its text distinguishes one construct from another.
 const maxBegin = 64
 
-// visit is called for each node before and after its children.
+// visitNode is called for each node before and after its children.
 //
 // It never returns an error.
-func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (p *proseParser) visitNode(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if p.watch.IsOver() {
 		return ast.WalkStop, nil
 	}
 	if entering {
-		p.enter(n)
+		p.enterNode(n)
 	} else {
-		p.leave(n)
+		p.leaveNode(n)
 	}
 	if _, isCode := n.(*ast.CodeSpan); isCode && entering {
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 			if t, ok := c.(*ast.Text); ok {
-				p.keep(string(t.Value(p.raw)))
-				p.prose.links = append(p.prose.links, written(string(t.Value(p.raw)))...)
+				p.appendPlain(string(t.Value(p.raw)))
+				p.prose.links = append(p.prose.links, linksInText(string(t.Value(p.raw)))...)
 			}
 		}
 		p.out.WriteByte(' ')
@@ -123,65 +123,65 @@ func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	return ast.WalkContinue, nil
 }
 
-// enter writes what stands in a node.
-func (p *proseParser) enter(n ast.Node) {
+// enterNode writes what stands in a node.
+func (p *proseParser) enterNode(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
-		p.write(resolved(n.Value(p.raw)))
+		p.writeText(resolveText(n.Value(p.raw)))
 		if n.SoftLineBreak() || n.HardLineBreak() {
 			p.out.WriteByte('\n')
 		}
 	case *ast.String:
-		p.write(string(n.Value))
+		p.writeText(string(n.Value))
 	case *ast.RawHTML:
 		var tag strings.Builder
 		for i := range n.Segments.Len() {
 			at := n.Segments.At(i)
 			tag.Write(at.Value(p.raw))
 		}
-		p.html(tag.String())
+		p.writeHTML(tag.String())
 	case *ast.HTMLBlock:
 		var block strings.Builder
-		p.lines(n, func(s string) { block.WriteString(s) })
+		p.eachLine(n, func(s string) { block.WriteString(s) })
 		if n.HasClosure() {
 			block.Write(n.ClosureLine.Value(p.raw))
 		}
-		p.html(block.String())
+		p.writeHTML(block.String())
 	case *ast.CodeBlock: // in a text what is indented may be anything
-		p.lines(n, p.keep)
+		p.eachLine(n, p.appendPlain)
 	case *ast.FencedCodeBlock:
 		p.open = append(p.open, len(p.plain))
-		p.lines(n, p.keep)
+		p.eachLine(n, p.appendPlain)
 	case *ast.AutoLink:
 		p.prose.links = append(p.prose.links, string(n.URL(p.raw)))
-		p.keep(string(n.Label(p.raw)))
+		p.appendPlain(string(n.Label(p.raw)))
 		p.out.WriteByte(' ')
 	default:
-		if construct(n) != "" {
+		if constructName(n) != "" {
 			p.open = append(p.open, len(p.plain))
 		}
 	}
 }
 
-// note keeps what is counted or checked by itself: links, and the lengths of lists.
-func (p *proseParser) note(n ast.Node) {
+// recordNode keeps what is counted or checked by itself: links, and the lengths of lists.
+func (p *proseParser) recordNode(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Link:
-		p.prose.links = append(p.prose.links, resolved(n.Destination))
+		p.prose.links = append(p.prose.links, resolveText(n.Destination))
 	case *ast.Image:
-		p.prose.links = append(p.prose.links, resolved(n.Destination))
+		p.prose.links = append(p.prose.links, resolveText(n.Destination))
 	case *ast.List:
 		p.prose.lists = append(p.prose.lists, n.ChildCount())
 	}
 }
 
-// leave notes links and ends blocks.
-func (p *proseParser) leave(n ast.Node) {
-	p.note(n)
+// leaveNode notes links and ends blocks.
+func (p *proseParser) leaveNode(n ast.Node) {
+	p.recordNode(n)
 	if n.Type() == ast.TypeBlock || n.Kind() == extast.KindTableCell {
 		p.out.WriteByte('\n')
 	}
-	kind := construct(n)
+	kind := constructName(n)
 	if kind == "" {
 		return
 	}
@@ -193,11 +193,11 @@ func (p *proseParser) leave(n ast.Node) {
 	}
 }
 
-// construct names what is markup in a text that should have none. Marks of lists, quotes
+// constructName names what is markup in a text that should have none. Marks of lists, quotes
 // and tasks are none: they are in plain texts as well.
 //
 // "": it is none. The names are words of the feedback.
-func construct(n ast.Node) string {
+func constructName(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Emphasis:
 		if n.Level > 1 {
@@ -222,21 +222,21 @@ func construct(n ast.Node) string {
 	return ""
 }
 
-// write adds text that is neither code nor a link.
-func (p *proseParser) write(s string) {
+// writeText adds text that is neither code nor a link.
+func (p *proseParser) writeText(s string) {
 	p.out.WriteString(s)
-	p.keep(s)
+	p.appendPlain(s)
 }
 
-// html writes raw HTML, which some client may make a page of.
-func (p *proseParser) html(s string) {
-	p.write(s)
-	p.prose.links = append(p.prose.links, attributes(s)...)
+// writeHTML writes raw HTML, which some client may make a page of.
+func (p *proseParser) writeHTML(s string) {
+	p.writeText(s)
+	p.prose.links = append(p.prose.links, attributeTargets(s)...)
 }
 
-// keep notes letters and digits of constructs, by which two forms of the same text can be
+// appendPlain notes letters and digits of constructs, by which two forms of the same text can be
 // compared. What stands outside of them begins none.
-func (p *proseParser) keep(s string) {
+func (p *proseParser) appendPlain(s string) {
 	if len(p.open) == 0 {
 		return
 	}
@@ -247,16 +247,16 @@ func (p *proseParser) keep(s string) {
 	}
 }
 
-// lines calls each with the lines of a block, as they stand.
-func (p *proseParser) lines(n ast.Node, each func(string)) {
+// eachLine calls each with the lines of a block, as they stand.
+func (p *proseParser) eachLine(n ast.Node, each func(string)) {
 	for i := range n.Lines().Len() {
 		at := n.Lines().At(i)
 		each(string(at.Value(p.raw)))
 	}
 }
 
-// resolved is a text of the source without its escapes and entities.
-func resolved(s []byte) string {
+// resolveText is a text of the source without its escapes and entities.
+func resolveText(s []byte) string {
 	plain := true
 	for _, c := range s {
 		plain = plain && c != '\\' && c != '&'
@@ -336,22 +336,22 @@ func hasUnderline(text string) bool {
 // plainText asks that no markup of the source is left in the text.
 type plainText struct{}
 
-// compile has nothing to check.
-func (c *plainText) compile() (Check, error) { return c, nil }
+// compileCheck has nothing to check.
+func (c *plainText) compileCheck() (Check, error) { return c, nil }
 
 // Run wants an answer without Markdown. Characters that only look like markup,
 // because the source escaped them, are none.
 func (*plainText) Run(in *Input) Outcome {
-	source := in.prose()
+	source := in.answerProse()
 	left := source
 	switch {
 	case len(source.built) == 0: // nothing could be left
-		return passed()
-	case in.Text != in.source():
+		return passedOutcome()
+	case in.Text != in.sourceText():
 		if !source.mayBeIn(in.Text) {
-			return passed()
+			return passedOutcome()
 		}
-		left = parse(in.Watch, reader.Source(in.Watch, in.Text))
+		left = parseProse(in.Watch, reader.Source(in.Watch, in.Text))
 	}
 	// What looks like markup in the text alone was written as characters.
 	var kinds []string
@@ -361,7 +361,7 @@ func (*plainText) Run(in *Input) Outcome {
 		}
 	}
 	if len(kinds) > 0 {
-		return failed("The answer must be plain text, and has " + slices.Min(kinds) + " as Markdown.")
+		return failedOutcome("The answer must be plain text, and has " + slices.Min(kinds) + " as Markdown.")
 	}
-	return passed()
+	return passedOutcome()
 }

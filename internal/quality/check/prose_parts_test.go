@@ -12,7 +12,7 @@ import (
 // proseOf takes Markdown apart.
 func proseOf(source string) *prose {
 	in := Input{Text: source}
-	return in.prose()
+	return in.answerProse()
 }
 
 // The text of an answer is what a reader sees of it, without code and addresses.
@@ -209,7 +209,7 @@ func TestPlainText(t *testing.T) {
 func TestResolved(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{"": "", "plain": "plain", `\*`: "*", `\a`: `\a`, "&amp;": "&", "&#49;": "1", "&#x31;": "1", "&euro;": "€", "&none;": "&none;", "a & b": "a & b"} {
-		if got := resolved([]byte(source)); got != want {
+		if got := resolveText([]byte(source)); got != want {
 			t.Errorf("%q is %q, want %q", source, got, want)
 		}
 	}
@@ -220,15 +220,15 @@ func TestProseIsShared(t *testing.T) {
 	t.Parallel()
 	shared := reader.Source(nil, "**a** 5")
 	in := Input{Text: "a 5", Source: "**a** 5", Markdown: shared}
-	first := in.prose()
-	if in.prose() != first || !maps.Equal(first.built, map[built]bool{{"bold text", "a"}: true}) {
+	first := in.answerProse()
+	if in.answerProse() != first || !maps.Equal(first.built, map[built]bool{{"bold text", "a"}: true}) {
 		t.Errorf("%+v", first)
 	}
 	other := Input{Text: "*b*", Markdown: shared} // it is of another text
-	if got := other.prose(); got.text != "b\n" {
+	if got := other.answerProse(); got.text != "b\n" {
 		t.Errorf("%+v", got)
 	}
-	if first, again := in.evidence(), in.evidence(); first != again {
+	if first, again := in.sharedEvidence(), in.sharedEvidence(); first != again {
 		t.Error("the evidence is read twice")
 	}
 }

@@ -16,9 +16,9 @@ func TestProseWithoutAParser(t *testing.T) {
 	for range 50_000 {
 		text := texts()
 		source := reader.Source(nil, text)
-		got, isPlain := parse(nil, source), source.Plain()
+		got, isPlain := parseProse(nil, source), source.Plain()
 		root, raw := source.Tree()
-		want := parsed(nil, root, raw)
+		want := proseOfTree(nil, root, raw)
 		if isPlain {
 			plain++
 			if want.text != got.text || len(want.links)+len(want.built) > 0 {

@@ -13,8 +13,8 @@ import (
 // sameScript asks that most letters are of the script of the question, or of the locale.
 type sameScript struct{}
 
-// compile has nothing to check.
-func (c *sameScript) compile() (Check, error) { return c, nil }
+// compileCheck has nothing to check.
+func (c *sameScript) compileCheck() (Check, error) { return c, nil }
 
 // minShare is how many of 100 letters must have the script: names and terms of another one
 // are in most answers.
@@ -35,16 +35,16 @@ func (*sameScript) Run(in *Input) Outcome {
 	best, letters := 0, 0
 	for _, w := range wanted {
 		var own int
-		own, letters = w.count(in.prose().text)
+		own, letters = w.countLetters(in.answerProse().text)
 		best = max(best, own)
 	}
 	switch {
 	case letters == 0:
 		return notApplicable("The answer has no letter.")
 	case best*100 < letters*minShare:
-		return failed("The answer must be written in the script " + wanted[len(wanted)-1].name + ".")
+		return failedOutcome("The answer must be written in the script " + wanted[len(wanted)-1].name + ".")
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // isLetter leaves out what is of all scripts.
@@ -59,8 +59,8 @@ type writing struct {
 	tables    []*unicode.RangeTable
 }
 
-// count returns how many letters of a text are of w, and how many there are.
-func (w *writing) count(text string) (own, letters int) {
+// countLetters returns how many letters of a text are of w, and how many there are.
+func (w *writing) countLetters(text string) (own, letters int) {
 	for _, r := range text {
 		if !isLetter(r) {
 			continue

@@ -17,15 +17,15 @@ import (
 // notEmpty asks for something that can be read.
 type notEmpty struct{}
 
-// compile has nothing to check.
-func (c *notEmpty) compile() (Check, error) { return c, nil }
+// compileCheck has nothing to check.
+func (c *notEmpty) compileCheck() (Check, error) { return c, nil }
 
 // Run wants one visible character at least.
 func (*notEmpty) Run(in *Input) Outcome {
 	if strings.IndexFunc(in.Text, isVisible) < 0 {
-		return failed("There is no text.")
+		return failedOutcome("There is no text.")
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // isVisible says whether r can be seen.
@@ -34,31 +34,31 @@ func isVisible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r)
 // complete asks that the answer was not cut.
 type complete struct{}
 
-// compile has nothing to check.
-func (c *complete) compile() (Check, error) { return c, nil }
+// compileCheck has nothing to check.
+func (c *complete) compileCheck() (Check, error) { return c, nil }
 
 // Run wants that the model stopped by itself.
 func (*complete) Run(in *Input) Outcome {
 	if in.Finish != "stop" {
-		return failed("The answer was cut before its end.")
+		return failedOutcome("The answer was cut before its end.")
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // dataUsed asks that a tool did something.
 type dataUsed struct{}
 
-// compile has nothing to check.
-func (c *dataUsed) compile() (Check, error) { return c, nil }
+// compileCheck has nothing to check.
+func (c *dataUsed) compileCheck() (Check, error) { return c, nil }
 
 // Run wants that one tool at least has answered.
 func (*dataUsed) Run(in *Input) Outcome {
 	for _, e := range in.Evidence {
 		if e.Completed {
-			return passed()
+			return passedOutcome()
 		}
 	}
-	return failed("No tool was used, though the answer needs data.")
+	return failedOutcome("No tool was used, though the answer needs data.")
 }
 
 // maxLength bounds the answer. Characters are code points; words are those of Unicode
@@ -70,13 +70,13 @@ type maxLength struct {
 	Parts    int `json:"parts"`
 }
 
-// compile wants a bound, and that none is negative. 0 is as if it were not
+// compileCheck wants a bound, and that none is negative. 0 is as if it were not
 // given.
-func (c *maxLength) compile() (Check, error) {
+func (c *maxLength) compileCheck() (Check, error) {
 	some := false
-	for _, bound := range c.bounds() {
+	for _, bound := range c.lengthBounds() {
 		if bound.most < 0 {
-			return nil, &ArgsError{jsontext.Pointer("/" + bound.what), "must be 1 or more"}
+			return nil, &ArgsError{jsontext.Pointer("/" + bound.argument), "must be 1 or more"}
 		}
 		some = some || bound.most > 0
 	}
@@ -88,14 +88,14 @@ func (c *maxLength) compile() (Check, error) {
 
 // bound is one of the lengths that can be bounded.
 type bound struct {
-	what string // the argument
-	unit string // what the feedback counts
-	most int    // 0: there is no limit
-	size func(*Input) int
+	argument string // the argument
+	unit     string // what the feedback counts
+	most     int    // 0: there is no limit
+	size     func(*Input) int
 }
 
-// bounds lists the lengths with what measures them.
-func (c *maxLength) bounds() []bound {
+// lengthBounds lists the lengths with what measures them.
+func (c *maxLength) lengthBounds() []bound {
 	return []bound{
 		{"chars", "characters", c.Chars, func(in *Input) int { return utf8.RuneCountInString(in.Text) }},
 		{"words", "words", c.Words, func(in *Input) int { return countWords(in.Text) }},
@@ -108,7 +108,7 @@ func (c *maxLength) bounds() []bound {
 // at once.
 func (c *maxLength) Run(in *Input) Outcome {
 	var over []string
-	for _, b := range c.bounds() {
+	for _, b := range c.lengthBounds() {
 		if b.most == 0 {
 			continue
 		}
@@ -117,9 +117,9 @@ func (c *maxLength) Run(in *Input) Outcome {
 		}
 	}
 	if len(over) > 0 {
-		return failed("The answer is too long. " + strings.Join(over, " "))
+		return failedOutcome("The answer is too long. " + strings.Join(over, " "))
 	}
-	return passed()
+	return passedOutcome()
 }
 
 // countWords counts words as Unicode segments text (UAX #29), which works

@@ -94,7 +94,7 @@ type Sender struct {
 
 // New returns a Sender, or says what is wrong with cfg, without showing it.
 func New(cfg Config) (*Sender, error) {
-	key, err := key(cfg.Secret.Reveal())
+	key, err := decodeKey(cfg.Secret.Reveal())
 	if err == nil {
 		err = checkURL(cfg.URL.Reveal())
 	}
@@ -143,12 +143,12 @@ func (s *Sender) Send(ctx context.Context, m Message) Receipt {
 	}
 	r := Receipt{ID: m.ID, Status: Failed}
 	for r.Attempts < s.tries {
-		if r.Attempts > 0 && !pause(ctx, r.Attempts) {
+		if r.Attempts > 0 && !waitForRetry(ctx, r.Attempts) {
 			break
 		}
 		r.Attempts++
 		var again bool
-		if r.Status, r.Reason, again = s.try(ctx, m); !again {
+		if r.Status, r.Reason, again = s.sendOnce(ctx, m); !again {
 			break
 		}
 	}
@@ -157,8 +157,8 @@ func (s *Sender) Send(ctx context.Context, m Message) Receipt {
 	return r
 }
 
-// pause waits before another try. It returns false, at once, if there is no time for it.
-func pause(ctx context.Context, failures int) bool {
+// waitForRetry waits before another try. It returns false, at once, if there is no time for it.
+func waitForRetry(ctx context.Context, failures int) bool {
 	d := 500 * time.Millisecond
 	if failures > 1 {
 		d = 2 * time.Second // however many failed
@@ -177,8 +177,8 @@ func pause(ctx context.Context, failures int) bool {
 	}
 }
 
-// try sends the message once. again says that it may be tried once more.
-func (s *Sender) try(ctx context.Context, m Message) (status, reason string, again bool) {
+// sendOnce sends the message once. again says that it may be tried once more.
+func (s *Sender) sendOnce(ctx context.Context, m Message) (status, reason string, again bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(m.Body))
@@ -190,7 +190,7 @@ func (s *Sender) try(ctx context.Context, m Message) (status, reason string, aga
 	req.Header.Set("User-Agent", "Sluice")
 	req.Header.Set("webhook-id", m.ID)
 	req.Header.Set("webhook-timestamp", at)
-	req.Header.Set("webhook-signature", s.sign(m.ID, at, m.Body))
+	req.Header.Set("webhook-signature", s.signBody(m.ID, at, m.Body))
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return Failed, reasonOf(err), true
@@ -220,17 +220,17 @@ func reasonOf(err error) string {
 	return "unreachable"
 }
 
-// sign returns the signature of Standard Webhooks 1.0.0: HMAC-SHA256 over id, timestamp
+// signBody returns the signature of Standard Webhooks 1.0.0: HMAC-SHA256 over id, timestamp
 // and body.
-func (s *Sender) sign(id, at string, body []byte) string {
+func (s *Sender) signBody(id, at string, body []byte) string {
 	mac := hmac.New(sha256.New, s.key)
 	io.WriteString(mac, id+"."+at+".")
 	mac.Write(body)
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// key returns that of a secret.
-func key(secret string) ([]byte, error) {
+// decodeKey returns that of a secret.
+func decodeKey(secret string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) < 24 || len(key) > 64 {
 		return nil, errors.New("must be whsec_ and 24 to 64 bytes in base64")

@@ -26,7 +26,7 @@ func Read(channel string, n *file.Node) (cfg Config, ok bool) {
 	if err := checkURL(url); err != nil {
 		n.Get("url").Fault(err.Error())
 	}
-	switch _, err := key(secret); {
+	switch _, err := decodeKey(secret); {
 	case !isVariable(n.Get("secret"), secret):
 		n.Get("secret").Fault("must be written as ${NAME}: a secret does not belong into the file")
 	case err != nil:

@@ -31,8 +31,8 @@ func (c *claim) readBefore(text string) {
 			said = near
 		}
 		switch {
-		case said&(near|over|under) != 0:
-			c.rounded |= said & (near | over | under)
+		case said&(near|moreThan|under) != 0:
+			c.rounded |= said & (near | moreThan | under)
 			return
 		case isCurrency(word):
 			c.unit = money

@@ -8,7 +8,7 @@ import (
 // amountOf reads the only amount of a text, or the first.
 func amountOf(t *testing.T, text string) *claim {
 	t.Helper()
-	for _, c := range claims(text, nil) {
+	for _, c := range claimsIn(text, nil) {
 		if c.forms&asAmount != 0 {
 			return &c
 		}
@@ -26,7 +26,7 @@ func TestSigns(t *testing.T) {
 		"-1.5 million": -1.5e6, "-2k": -2000,
 	} {
 		c := amountOf(t, text)
-		if got := c.value(c.means[0]); got != want {
+		if got := c.signedValue(c.means[0]); got != want {
 			t.Errorf("%q is %v, want %v", text, got, want)
 		}
 	}
@@ -108,18 +108,18 @@ func TestRoundedBefore(t *testing.T) {
 	for text, want := range map[string]sense{
 		"about 5": near, "About 5": near, "~5": near, "~ 5": near, "≈5": near, "≈ 5": near, "about $5": near, "about USD 5": near, "about a 5": near, "about the EUR 5": near,
 		"about (5": near, "about *5": near, "around 5": near, "some 5": near, "approximately 5": near,
-		"over 5": over, "more than 5": over, "more than $5": over, "over the 5": over, "at least 5": over, "exceeds 5": over,
+		"over 5": moreThan, "more than 5": moreThan, "more than $5": moreThan, "over the 5": moreThan, "at least 5": moreThan, "exceeds 5": moreThan,
 		"almost 5": under, "nearly 5": under, "nearly $5": under,
-		"rund 5": near, "etwa 5": near, "ungefähr 5": near, "knapp 5": under, "fast 5": under, "über 5": over, "mehr als 5": over, "mindestens 5": over,
-		"environ 5": near, "presque 5": under, "plus de 5": over, "plus d'un 5": 0, "autour de 5": near,
-		"unos 5": near, "casi 5": under, "más de 5": over, "alrededor de 5": near, "cerca de 5": near,
-		"circa 5": near, "quasi 5": under, "più di 5": over, "oltre 5": over, "intorno a 5": near,
-		"aproximadamente 5": near, "quase 5": under, "ongeveer 5": near, "bijna 5": under, "ruim 5": over,
-		"около 5": near, "примерно 5": near, "почти 5": under, "более 5": over, "свыше 5": over,
+		"rund 5": near, "etwa 5": near, "ungefähr 5": near, "knapp 5": under, "fast 5": under, "über 5": moreThan, "mehr als 5": moreThan, "mindestens 5": moreThan,
+		"environ 5": near, "presque 5": under, "plus de 5": moreThan, "plus d'un 5": 0, "autour de 5": near,
+		"unos 5": near, "casi 5": under, "más de 5": moreThan, "alrededor de 5": near, "cerca de 5": near,
+		"circa 5": near, "quasi 5": under, "più di 5": moreThan, "oltre 5": moreThan, "intorno a 5": near,
+		"aproximadamente 5": near, "quase 5": under, "ongeveer 5": near, "bijna 5": under, "ruim 5": moreThan,
+		"около 5": near, "примерно 5": near, "почти 5": under, "более 5": moreThan, "свыше 5": moreThan,
 		"約5": near, "约5": near, "大约5": near, "ほぼ5": under,
 		"5": 0, "about them 5": 0, "about. 5": 0, "about and 5": 0, "exactly 5": 0, "the 5": 0, "about the of a the 5": 0,
 	} {
-		if got := amountOf(t, text).rounded & (near | over | under); got != want {
+		if got := amountOf(t, text).rounded & (near | moreThan | under); got != want {
 			t.Errorf("%q is rounded %b, want %b", text, got, want)
 		}
 	}

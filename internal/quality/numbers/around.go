@@ -93,12 +93,12 @@ func lastWord(text string) string {
 // One value goes through one text, in order. The zero value expects 1.
 type labels struct{ next int }
 
-// is says whether n is a label, and then expects the one that follows. Within a line labels
+// isLabel says whether n is a label, and then expects the one that follows. Within a line labels
 // count from 1 on without gaps; where they start a line they may begin anywhere.
 //
 // A number of more than three digits is no label. A false label would hide a number that
 // nothing backs, so that the forms are narrow.
-func (l *labels) is(text string, n *number) bool {
+func (l *labels) isLabel(text string, n *number) bool {
 	if len(n.groups) > 1 || len(n.groups[0]) > 3 {
 		return false
 	}
@@ -206,15 +206,15 @@ func isIdiom(text string, n *number) bool {
 	at = len(strings.ToLower(plainHyphens(near[:at])))
 	lower := strings.ToLower(plainHyphens(near))
 	for _, idiom := range idioms {
-		if covers(lower, idiom, at) {
+		if coversIdiom(lower, idiom, at) {
 			return true
 		}
 	}
 	return false
 }
 
-// covers says whether an idiom stands in a text as whole words, over the byte at.
-func covers(text, idiom string, at int) bool {
+// coversIdiom says whether an idiom stands in a text as whole words, over the byte at.
+func coversIdiom(text, idiom string, at int) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], idiom)
 		if i < 0 {

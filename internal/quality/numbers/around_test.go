@@ -53,7 +53,7 @@ func labelled(text string) string {
 	var l labels
 	var list []string
 	eachNumber(text, func(n *number) {
-		if l.is(text, n) {
+		if l.isLabel(text, n) {
 			list = append(list, n.raw())
 		}
 	})

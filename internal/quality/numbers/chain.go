@@ -20,15 +20,15 @@ type chain struct {
 	last   int // where the last number ended
 }
 
-// add adds the next number of the text. It returns what ended before it.
-func (c *chain) add(n *number) []string {
+// addNumber adds the next number of the text. It returns what ended before it.
+func (c *chain) addNumber(n *number) []string {
 	var done []string
 	between := ""
 	if len(c.digits) > 0 {
 		between = c.text[c.last:n.start]
 	}
 	if len(between) > 2 || strings.Trim(between, " -()/.\u00a0") != "" || len(c.digits) > 40 {
-		done = c.end()
+		done = c.endChain()
 	}
 	for _, g := range n.groups {
 		c.digits = append(c.digits, g...)
@@ -37,8 +37,8 @@ func (c *chain) add(n *number) []string {
 	return done
 }
 
-// end returns what the last numbers make together.
-func (c *chain) end() []string {
+// endChain returns what the last numbers make together.
+func (c *chain) endChain() []string {
 	digits := c.digits
 	c.digits = digits[:0]
 	if len(digits) < minChain {
@@ -53,8 +53,8 @@ type chainSpan struct {
 	start, end int
 }
 
-// chains returns the long numbers of a text, in order.
-func chains(text string) []chainSpan {
+// chainsIn returns the long numbers of a text, in order.
+func chainsIn(text string) []chainSpan {
 	var list []chainSpan
 	c := chain{text: text}
 	start, last := 0, 0
@@ -65,7 +65,7 @@ func chains(text string) []chainSpan {
 	}
 	eachNumber(text, func(n *number) {
 		before := len(c.digits)
-		ended := c.add(n)
+		ended := c.addNumber(n)
 		done(ended)
 		size := 0
 		for _, g := range n.groups {
@@ -76,6 +76,6 @@ func chains(text string) []chainSpan {
 		}
 		last = n.end
 	})
-	done(c.end())
+	done(c.endChain())
 	return list
 }

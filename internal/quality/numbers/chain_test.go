@@ -32,7 +32,7 @@ func TestChains(t *testing.T) {
 		strings.Repeat("1234 ", 22): strings.Repeat("1234", 11) + "@0-54 " + strings.Repeat("1234", 11) + "@55-109", // 40 digits are a table
 	} {
 		var got []string
-		for _, c := range chains(text) {
+		for _, c := range chainsIn(text) {
 			got = append(got, c.digits+"@"+spanOf(c.start, c.end))
 		}
 		if s := strings.Join(got, " "); s != want {
@@ -48,7 +48,7 @@ func FuzzChains(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		end := 0
-		for _, c := range chains(text) {
+		for _, c := range chainsIn(text) {
 			if c.start < end || c.end <= c.start || c.end > len(text) || len(c.digits) < minChain {
 				t.Fatalf("%q: %+v behind %d", text, c, end)
 			}

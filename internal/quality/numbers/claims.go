@@ -57,17 +57,17 @@ type claim struct {
 	zone       *time.Location // of a clock; nil: none is named
 }
 
-// claims reads a text. skip, unless nil, says which numbers claim nothing; it is called in
+// claimsIn reads a text. skip, unless nil, says which numbers claim nothing; it is called in
 // order.
-func claims(text string, skip func(*number) bool) []claim {
+func claimsIn(text string, skip func(*number) bool) []claim {
 	s := scanner{text: text, list: make([]claim, 0, countNumbers(text))}
 	eachNumber(text, func(n *number) {
 		if n.start < s.end || skip != nil && skip(n) {
 			return
 		}
-		s.read(n)
+		s.readClaim(n)
 	})
-	s.relate()
+	s.joinNeighbours()
 	return s.list
 }
 
@@ -89,13 +89,13 @@ type scanner struct {
 	end  int // of the last claim
 }
 
-// read reads the claim that begins with a number.
-func (s *scanner) read(n *number) {
-	_ = s.token(n) || s.timestamp(n) || s.clockTime(n) || s.pair(n) || s.writtenDate(n) || s.amount(n)
+// readClaim reads the claim that begins with a number.
+func (s *scanner) readClaim(n *number) {
+	_ = s.readToken(n) || s.readTimestamp(n) || s.readClockTime(n) || s.readPair(n) || s.readWrittenDate(n) || s.readAmount(n)
 }
 
-// add adds a claim.
-func (s *scanner) add(c claim) bool {
+// addClaim adds a claim.
+func (s *scanner) addClaim(c claim) bool {
 	s.list = append(s.list, c)
 	s.end = max(s.end, c.end)
 	return true
@@ -107,8 +107,8 @@ func isTokenRune(r rune) bool {
 	return r == '-' || r == '_' || '0' <= r && r <= '9' || unicode.IsUpper(r) || unicode.IsLower(r)
 }
 
-// token reads letters and digits that are one word: INV-2031, p95. Money is none: EUR50.
-func (s *scanner) token(n *number) bool {
+// readToken reads letters and digits that are one word: INV-2031, p95. Money is none: EUR50.
+func (s *scanner) readToken(n *number) bool {
 	low := max(0, n.start-maxAround)
 	before := s.text[low:n.start]
 	start := low + strings.LastIndexFunc(before, func(r rune) bool { return !isTokenRune(r) })
@@ -129,12 +129,12 @@ func (s *scanner) token(n *number) bool {
 		if !isMixed && !isDimension(strings.ToLower(s.text[n.start:end])) {
 			return false
 		}
-		return s.add(claim{start: n.start, end: end, forms: asToken})
+		return s.addClaim(claim{start: n.start, end: end, forms: asToken})
 	}
 	if letters := firstWord(word); letters == "" || letters == "x" || isCurrency(letters) {
 		return false
 	}
-	return s.add(claim{start: n.start - len(word), end: end, forms: asToken})
+	return s.addClaim(claim{start: n.start - len(word), end: end, forms: asToken})
 }
 
 // isSeat says whether a word is digits and one or two capitals that are no unit: 32A.
@@ -155,23 +155,23 @@ func tokenEnd(text string, at int) int {
 	return at + len(strings.TrimRight(text[at:end], "-_"))
 }
 
-// month reads a month of ISO 8601, whose year is n.
-func (s *scanner) month(n *number) bool {
-	month, end := digits(s.text, n.end+1)
+// readMonth reads a month of ISO 8601, whose year is n.
+func (s *scanner) readMonth(n *number) bool {
+	month, end := digitsAt(s.text, n.end+1)
 	if len(month) != 2 || month > "12" || month == "00" {
 		return false
 	}
-	return s.add(claim{start: n.start, end: end, forms: asDate, date: civil{valueOf(n.groups[0]), valueOf(month), 0}})
+	return s.addClaim(claim{start: n.start, end: end, forms: asDate, date: civil{valueOf(n.groups[0]), valueOf(month), 0}})
 }
 
-// timestamp reads a date of ISO 8601, with a time if there is one, or a month of it.
-func (s *scanner) timestamp(n *number) bool {
+// readTimestamp reads a date of ISO 8601, with a time if there is one, or a month of it.
+func (s *scanner) readTimestamp(n *number) bool {
 	if len(n.groups) > 1 || len(n.groups[0]) != 4 || !strings.HasPrefix(s.text[n.end:], "-") {
 		return false
 	}
 	t, size, hasZone := timeAt(s.text, n.end)
 	if size == 0 {
-		return s.month(n)
+		return s.readMonth(n)
 	}
 	c := claim{start: n.start, end: n.end + size, forms: asDate, date: civil{t.Year(), int(t.Month()), t.Day()}}
 	if hasZone {
@@ -181,7 +181,7 @@ func (s *scanner) timestamp(n *number) bool {
 		c.forms |= asClock
 		c.clock = clockTime{t.Hour()*60 + t.Minute(), false}
 	}
-	return s.add(c)
+	return s.addClaim(c)
 }
 
 // valueOf is the value of a few digits.
@@ -193,12 +193,12 @@ func valueOf(digits string) int {
 	return v
 }
 
-// writtenDate reads a date as people write it.
-func (s *scanner) writtenDate(n *number) bool {
+// readWrittenDate reads a date as people write it.
+func (s *scanner) readWrittenDate(n *number) bool {
 	if n.isDate() && n.seps[0] == '.' && n.seps[1] == '.' {
 		d := dateOf(valueOf(n.groups[0]), valueOf(n.groups[1]), valueOf(n.groups[2]))
 		if d.isDay() {
-			return s.add(claim{start: n.start, end: n.end, forms: asDate, date: d})
+			return s.addClaim(claim{start: n.start, end: n.end, forms: asDate, date: d})
 		}
 	}
 	if len(n.groups) > 1 {
@@ -206,14 +206,14 @@ func (s *scanner) writtenDate(n *number) bool {
 	}
 	value := valueOf(n.groups[0])
 	if rest, ok := strings.CutPrefix(s.text[n.end:], "月"); ok && value <= 12 {
-		d, end := digits(rest, 0)
-		return s.add(claim{start: n.start, end: len(s.text) - len(rest) + end, forms: asDate, date: civil{0, value, valueOf(d)}})
+		d, end := digitsAt(rest, 0)
+		return s.addClaim(claim{start: n.start, end: len(s.text) - len(rest) + end, forms: asDate, date: civil{0, value, valueOf(d)}})
 	}
 	if len(n.groups[0]) > 2 || value < 1 || value > 31 {
 		return false
 	}
 	if month := monthNear(s.text, n); month > 0 && !isBeforeVerb(s.text[n.end:]) && !s.isAmountHere(n) {
-		return s.add(claim{start: n.start, end: n.end, forms: asDate, date: civil{0, month, value}})
+		return s.addClaim(claim{start: n.start, end: n.end, forms: asDate, date: civil{0, month, value}})
 	}
 	return false
 }
@@ -247,8 +247,8 @@ func dateOf(a, b, c int) civil {
 	return civil{c, b, a}
 }
 
-// clockTime reads a time of day: 9:15, 9.15 Uhr, 5 p.m.
-func (s *scanner) clockTime(n *number) bool {
+// readClockTime reads a time of day: 9:15, 9.15 Uhr, 5 p.m.
+func (s *scanner) readClockTime(n *number) bool {
 	c := claim{start: n.start, end: n.end, forms: asClock}
 	h, m, hasMinutes := valueOf(n.groups[0]), 0, false
 	if len(n.groups[0]) > 2 || h > 24 || len(n.groups) > 2 {
@@ -259,7 +259,7 @@ func (s *scanner) clockTime(n *number) bool {
 			return false
 		}
 	} else if strings.HasPrefix(s.text[n.end:], ":") {
-		if d, end := digits(s.text, n.end+1); len(d) == 2 && d < "60" {
+		if d, end := digitsAt(s.text, n.end+1); len(d) == 2 && d < "60" {
 			m, hasMinutes = valueOf(d), true
 			c.hasSeconds, c.end = secondsAt(s.text, end)
 		}
@@ -268,7 +268,7 @@ func (s *scanner) clockTime(n *number) bool {
 	if !c.readHalf(s.text) && !hasMinutes {
 		return false
 	}
-	return s.add(c)
+	return s.addClaim(c)
 }
 
 // secondsAt says whether :59 stands at a place, and where it ends.
@@ -276,7 +276,7 @@ func secondsAt(text string, at int) (bool, int) {
 	if !strings.HasPrefix(text[at:], ":") {
 		return false, at
 	}
-	if d, end := digits(text, at+1); len(d) == 2 {
+	if d, end := digitsAt(text, at+1); len(d) == 2 {
 		return true, end
 	}
 	return false, at
@@ -306,12 +306,12 @@ func isOClock(text string) bool {
 	return word == "uhr" || word == "o" && (strings.HasPrefix(text, "o'clock") || strings.HasPrefix(text, "o’clock"))
 }
 
-// pair reads numbers that signs join: 3:1, 32/40, 11/27.
-func (s *scanner) pair(n *number) bool {
+// readPair reads numbers that signs join: 3:1, 32/40, 11/27.
+func (s *scanner) readPair(n *number) bool {
 	parts := [3]int{valueOf(n.groups[0])}
 	count, end, sign := 1, n.end, ":/-" // or one of them
 	for end+1 < len(s.text) && strings.IndexByte(sign, s.text[end]) >= 0 && isDigitByte(s.text[end+1]) {
-		d, next := digits(s.text, end+1)
+		d, next := digitsAt(s.text, end+1)
 		sign = s.text[end : end+1]
 		if count < len(parts) {
 			parts[count] = valueOf(d)
@@ -333,11 +333,11 @@ func (s *scanner) pair(n *number) bool {
 			c.date = dateOf(parts[0], parts[1], parts[2])
 		}
 	}
-	return s.add(c)
+	return s.addClaim(c)
 }
 
-// amount reads what is none of the others.
-func (s *scanner) amount(n *number) bool {
+// readAmount reads what is none of the others.
+func (s *scanner) readAmount(n *number) bool {
 	c := claim{start: n.start, end: n.end, forms: asAmount, scale: 1}
 	c.meanings = copy(c.means[:], n.readings())
 	if c.meanings == 0 && !slices.ContainsFunc(n.seps, func(r rune) bool { return r != '.' }) {
@@ -359,7 +359,7 @@ func (s *scanner) amount(n *number) bool {
 		c.forms |= asClock
 		c.clock = clockTime{int(v) * 60, v <= 12}
 	}
-	return s.add(c)
+	return s.addClaim(c)
 }
 
 // isBare says whether an amount has neither a unit nor a scale.
@@ -423,16 +423,16 @@ func (s *scanner) shareBack() {
 	}
 }
 
-// relate reads neighbours together: 7 h 12 min is one amount, and 24 of 24–27 November is a
+// joinNeighbours reads neighbours together: 7 h 12 min is one amount, and 24 of 24–27 November is a
 // date as 27 is.
-func (s *scanner) relate() {
+func (s *scanner) joinNeighbours() {
 	s.shareBack()
 	list := s.list[:0]
 	for i := range s.list {
 		c := s.list[i]
 		last := len(list) - 1
 		if last >= 0 && s.isSpan(&list[last], &c) {
-			list[last].join(&c)
+			list[last].joinSpan(&c)
 			continue
 		}
 		if i > 0 && s.isRange(i-1) {
@@ -480,8 +480,8 @@ func (c *claim) shareKind(other *claim) {
 	}
 }
 
-// names says whether a word is a unit, or begins with it in a language without spaces.
-func names(word string, u unit) bool {
+// namesUnit says whether a word is a unit, or begins with it in a language without spaces.
+func namesUnit(word string, u unit) bool {
 	r, _ := utf8.DecodeRuneInString(word)
 	return unitOf(word) == u || counterUnitOf(r) == u
 }
@@ -489,20 +489,20 @@ func names(word string, u unit) bool {
 // isSpan says whether b continues with the span of time of a: 7 h 12 min, 7h12m, 1 h 58.
 func (s *scanner) isSpan(a, b *claim) bool {
 	smaller := smallerOf(a.unit)
-	if smaller == "" || !a.isBefore(b) || !a.leads(b) {
+	if smaller == "" || !a.isBefore(b) || !a.fitsBefore(b) {
 		return false
 	}
 	between := strings.ToLower(strings.TrimSpace(s.text[a.end:b.start]))
 	word, rest, _ := strings.Cut(strings.TrimRight(between, "."), " ")
-	isUnit := names(word, a.unit)
+	isUnit := namesUnit(word, a.unit)
 	if b.unit == smaller || smaller == minute && b.unit == "m" {
 		return word == "" || isUnit && (rest == "" || senseOf(strings.TrimSpace(rest))&joint != 0)
 	}
 	return b.isBare() && b.end-b.start == 2 && isUnit && rest == "" && (word == "h" || s.endsAt(b.end))
 }
 
-// leads says whether a and b can be the whole hours, say, and the minutes of one span.
-func (a *claim) leads(b *claim) bool {
+// fitsBefore says whether a and b can be the whole hours, say, and the minutes of one span.
+func (a *claim) fitsBefore(b *claim) bool {
 	return a.forms&b.forms&asAmount != 0 && b.means[0].value < 60 && a.means[0].decimals <= 0
 }
 
@@ -524,8 +524,8 @@ func (s *scanner) endsAt(at int) bool {
 	return at == len(s.text) || strings.IndexByte(" .,;)\n", s.text[at]) >= 0 && firstWord(strings.TrimLeft(s.text[at:], " ")) == ""
 }
 
-// join makes one amount of a span and what continues with it.
-func (c *claim) join(b *claim) {
+// joinSpan makes one amount of a span and what continues with it.
+func (c *claim) joinSpan(b *claim) {
 	size := 60.0
 	if c.unit == day {
 		size = 24

@@ -12,7 +12,7 @@ func said(text string, c *claim) string {
 	b.WriteString(text[c.start:c.end])
 	if c.forms&asAmount != 0 {
 		for _, r := range c.means[:c.meanings] {
-			fmt.Fprintf(&b, " =%v", c.value(r))
+			fmt.Fprintf(&b, " =%v", c.signedValue(r))
 		}
 		if c.percent {
 			b.WriteString("%")
@@ -72,7 +72,7 @@ func TestClaims(t *testing.T) {
 // claimed writes all claims of a text in short.
 func claimed(text string) string {
 	var got []string
-	list := claims(text, nil)
+	list := claimsIn(text, nil)
 	for i := range list {
 		got = append(got, said(text, &list[i]))
 	}
@@ -269,7 +269,7 @@ func TestPairs(t *testing.T) {
 // What claims nothing is left out, and the rest is read as if it were not there.
 func TestClaimsSkip(t *testing.T) {
 	t.Parallel()
-	list := claims("1 2 3 4", func(n *number) bool { return n.raw() == "2" || n.raw() == "4" })
+	list := claimsIn("1 2 3 4", func(n *number) bool { return n.raw() == "2" || n.raw() == "4" })
 	if len(list) != 2 || list[0].means[0].value != 1 || list[1].means[0].value != 3 {
 		t.Errorf("%+v", list)
 	}
@@ -285,7 +285,7 @@ func FuzzClaims(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		end := 0
-		for _, c := range claims(text, nil) {
+		for _, c := range claimsIn(text, nil) {
 			if c.start < end || c.end <= c.start || c.end > len(text) {
 				t.Fatalf("%q: a claim from %d to %d behind %d", text, c.start, c.end, end)
 			}

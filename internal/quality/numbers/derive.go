@@ -48,19 +48,19 @@ type column struct {
 	memberKind
 }
 
-// derive makes what is derived, once.
-func (e *evidence) derive() *derived {
+// derivedValues makes what is derived, once.
+func (e *evidence) derivedValues() *derived {
 	if e.results != nil {
 		return e.results
 	}
 	d := &derived{values: pool{}, rows: pool{}, ended: map[int]bool{}, names: map[string][]named{}}
 	e.results = d
-	d.objects(e)
+	d.deriveObjects(e)
 	for _, a := range e.arrays[:min(len(e.arrays), maxArrays)] {
-		d.array(e, a)
+		d.deriveArray(e, a)
 	}
 	d.textLines(e.lines)
-	d.days(e)
+	d.deriveDays(e)
 	slices.Sort(d.near)
 	slices.Sort(d.outside)
 	slices.Sort(d.sums)
@@ -69,30 +69,30 @@ func (e *evidence) derive() *derived {
 	return d
 }
 
-// objects derives from each near object, and from members of one name.
-func (d *derived) objects(e *evidence) {
+// deriveObjects derives from each near object, and from members of one name.
+func (d *derived) deriveObjects(e *evidence) {
 	near := 0
 	members := map[string][]amount{}
 	for _, o := range e.objects {
 		if e.stopped() {
 			break
 		}
-		d.name(o)
+		d.nameObject(o)
 		if !o.isNear() {
 			continue
 		}
 		if near++; near <= maxObjects {
-			d.object(o, e.asked)
+			d.deriveObject(o, e.askedNumbers)
 		}
-		d.collect(o, members)
+		d.collectAmounts(o, members)
 	}
 	for _, same := range members {
-		d.alike(same)
+		d.deriveAcross(same)
 	}
 }
 
-// collect notes the amounts of a near object, in members by name those that are in no array.
-func (d *derived) collect(o *object, members map[string][]amount) {
+// collectAmounts notes the amounts of a near object, in members by name those that are in no array.
+func (d *derived) collectAmounts(o *object, members map[string][]amount) {
 	for _, a := range o.amounts {
 		if a.isName {
 			continue
@@ -105,32 +105,32 @@ func (d *derived) collect(o *object, members map[string][]amount) {
 	}
 }
 
-// object derives from one that each sentence may speak of.
-func (d *derived) object(o *object, asked []float64) {
+// deriveObject derives from one that each sentence may speak of.
+func (d *derived) deriveObject(o *object, asked []float64) {
 	into := d.values
 	if o.array != nil {
 		into = d.rows
 	}
-	d.pairs(into, o.amounts)
-	d.all(o.amounts)
+	d.derivePairs(into, o.amounts)
+	d.deriveTotal(o.amounts)
 	askedOf(d.values, o.amounts, asked)
-	d.spans(o.times)
-	d.ends(o)
+	d.deriveSpans(o.times)
+	d.deriveEnds(o)
 }
 
-// pairs derives from two amounts of one object.
-func (d *derived) pairs(into pool, list []amount) {
+// derivePairs derives from two amounts of one object.
+func (d *derived) derivePairs(into pool, list []amount) {
 	list = slices.DeleteFunc(slices.Clone(list), func(a amount) bool { return a.isName })
 	list = list[:min(len(list), maxPaired)]
 	for i, a := range list {
 		for _, b := range list[:i] {
-			d.pair(into, a, b)
+			d.derivePair(into, a, b)
 		}
 	}
 }
 
-// all derives the sum of all amounts of an object, if they are of one kind.
-func (d *derived) all(list []amount) {
+// deriveTotal derives the sum of all amounts of an object, if they are of one kind.
+func (d *derived) deriveTotal(list []amount) {
 	if len(list) < 3 {
 		return
 	}
@@ -141,16 +141,16 @@ func (d *derived) all(list []amount) {
 		}
 		t.add(a.value)
 	}
-	d.total(t, len(list))
+	d.addTotal(t, len(list))
 }
 
-// pair derives from two amounts: their sum, difference and product, and what one is of the
+// derivePair derives from two amounts: their sum, difference and product, and what one is of the
 // other.
-func (d *derived) pair(into pool, a, b amount) {
+func (d *derived) derivePair(into pool, a, b amount) {
 	x, y := a.value, b.value
 	if isAlike(a.unit, b.unit) && a.percent == b.percent {
-		additive(into, a, b)
-		percentage(into, x, y)
+		addSums(into, a, b)
+		addPercentages(into, x, y)
 		if haveWordInCommon(a.words, b.words) && x+y != 0 {
 			into.add(kind{way: share}, x/(x+y)*100)
 			into.add(kind{way: share}, y/(x+y)*100)
@@ -160,11 +160,11 @@ func (d *derived) pair(into pool, a, b amount) {
 		return
 	}
 	into.add(kind{way: reckoned, unit: productUnit(a.unit, b.unit)}, x*y)
-	quotients(into, x, y)
+	addQuotients(into, x, y)
 }
 
-// quotients derives how many times one is in the other.
-func quotients(into pool, x, y float64) {
+// addQuotients derives how many times one is in the other.
+func addQuotients(into pool, x, y float64) {
 	if x != 0 {
 		into.add(kind{way: quotient}, y/x)
 	}
@@ -179,8 +179,8 @@ func isAlike(a, b unit) bool {
 	return a == b || isBare(a) && isBare(b)
 }
 
-// additive derives the sum and the difference.
-func additive(into pool, a, b amount) {
+// addSums derives the sum and the difference.
+func addSums(into pool, a, b amount) {
 	k := kind{way: reckoned, unit: a.unit, percent: a.percent}
 	if a.isLength() || b.isLength() {
 		k = kind{way: counted}
@@ -194,8 +194,8 @@ func additive(into pool, a, b amount) {
 	}
 }
 
-// percentage derives what the smaller is of the larger, and how much they differ.
-func percentage(into pool, x, y float64) {
+// addPercentages derives what the smaller is of the larger, and how much they differ.
+func addPercentages(into pool, x, y float64) {
 	x, y = math.Abs(x), math.Abs(y)
 	small, large := min(x, y), max(x, y)
 	if small > 0 {
@@ -221,14 +221,14 @@ func haveWordInCommon(a, b []string) bool {
 	return slices.ContainsFunc(a, func(word string) bool { return unitOf(word) == "" && slices.Contains(b, word) })
 }
 
-// alike derives from one member of two objects.
-func (d *derived) alike(same []amount) {
-	d.all(same)
+// deriveAcross derives from one member of two objects.
+func (d *derived) deriveAcross(same []amount) {
+	d.deriveTotal(same)
 	same = same[:min(len(same), maxPaired)]
 	for i, a := range same {
 		for _, b := range same[:i] {
-			additive(d.values, a, b)
-			percentage(d.values, a.value, b.value)
+			addSums(d.values, a, b)
+			addPercentages(d.values, a.value, b.value)
 		}
 	}
 }
@@ -253,8 +253,8 @@ func askedOf(into pool, list []amount, asked []float64) {
 	}
 }
 
-// spans derives the time between two times of an object.
-func (d *derived) spans(times []instant) {
+// deriveSpans derives the time between two times of an object.
+func (d *derived) deriveSpans(times []instant) {
 	for i, a := range times {
 		for _, b := range times[:i] {
 			if (a.Year() > 0) != (b.Year() > 0) {
@@ -266,13 +266,13 @@ func (d *derived) spans(times []instant) {
 				d.values.add(kind{way: span, unit: minute}, 1440-minutes)
 				continue
 			}
-			d.calendar(math.Abs(float64(dayNumber(a.Time) - dayNumber(b.Time))))
+			d.addDays(math.Abs(float64(dayNumber(a.Time) - dayNumber(b.Time))))
 		}
 	}
 }
 
-// ends derives when what begins at the times of an object is over.
-func (d *derived) ends(o *object) {
+// deriveEnds derives when what begins at the times of an object is over.
+func (d *derived) deriveEnds(o *object) {
 	for _, t := range o.times {
 		for _, a := range o.amounts[:min(len(o.amounts), maxPaired)] {
 			for _, b := range (bounds{a.value, a.value}).inUnit(a.unit, minute) {
@@ -285,14 +285,14 @@ func (d *derived) ends(o *object) {
 	}
 }
 
-// calendar notes a span of days, which may be one of weeks.
-func (d *derived) calendar(days float64) {
+// addDays notes a span of days, which may be one of weeks.
+func (d *derived) addDays(days float64) {
 	d.values.add(kind{way: span, unit: day}, days)
 	d.values.add(kind{way: span, unit: week}, days/7)
 }
 
-// days derives how far from today dates and years are.
-func (d *derived) days(e *evidence) {
+// deriveDays derives how far from today dates and years are.
+func (d *derived) deriveDays(e *evidence) {
 	if e.now.IsZero() {
 		return
 	}
@@ -300,11 +300,11 @@ func (d *derived) days(e *evidence) {
 	for date := range e.dates {
 		if date.year > 0 && date.day > 0 {
 			t := time.Date(date.year, time.Month(date.month), date.day, 0, 0, 0, 0, time.UTC)
-			d.calendar(math.Abs(float64(dayNumber(t) - today)))
+			d.addDays(math.Abs(float64(dayNumber(t) - today)))
 		}
 		if date.year == anyYear && date.day > 0 {
 			for y := e.now.Year() - 1; y <= e.now.Year()+1; y++ {
-				d.calendar(math.Abs(float64(dayNumber(time.Date(y, time.Month(date.month), date.day, 0, 0, 0, 0, time.UTC)) - today)))
+				d.addDays(math.Abs(float64(dayNumber(time.Date(y, time.Month(date.month), date.day, 0, 0, 0, 0, time.UTC)) - today)))
 			}
 		}
 	}
@@ -317,8 +317,8 @@ func (d *derived) days(e *evidence) {
 	}
 }
 
-// shares derives what the amounts of an element are of their columns.
-func (d *derived) shares(into pool, o *object) {
+// deriveShares derives what the amounts of an element are of their columns.
+func (d *derived) deriveShares(into pool, o *object) {
 	for i := range d.columns {
 		c := &d.columns[i]
 		if c.of != o.array || len(c.of.numbers) > 0 || c.percent || c.sum == 0 {
@@ -357,14 +357,14 @@ func longWords(text string) []string {
 	var list []string
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !ofWord(r) }) {
 		if len([]rune(word)) >= minLineWord {
-			list = append(list, singular(word))
+			list = append(list, cutPlural(word))
 		}
 	}
 	return list
 }
 
-// singular drops the ends of plurals: what is left is only compared.
-func singular(word string) string {
+// cutPlural drops the ends of plurals: what is left is only compared.
+func cutPlural(word string) string {
 	for _, end := range [...]string{"es", "en", "s", "n", "i", "e", "a", "o"} {
 		if rest := strings.TrimSuffix(word, end); len(rest) < len(word) && len(rest) > 2 {
 			return rest

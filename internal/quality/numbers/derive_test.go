@@ -206,7 +206,7 @@ func TestLongWords(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{"lines": "lin", "line": "lin", "linea": "line", "ones2": "ones2", "es": "es", "sss": "sss", "ssss": "sss", "": ""} {
-		if got := singular(word); got != want {
+		if got := cutPlural(word); got != want {
 			t.Errorf("%q is %q, want %q", word, got, want)
 		}
 	}
@@ -257,7 +257,7 @@ func TestDerivedIsBounded(t *testing.T) {
 		for i := range members {
 			fmt.Fprintf(&b, `,"m%c%d":%v`, 'a'+i%26, i, math.Sqrt(float64(i+2)))
 		}
-		for _, values := range readResult("{" + b.String()[1:] + "}").derive().values {
+		for _, values := range readResult("{" + b.String()[1:] + "}").derivedValues().values {
 			n += len(values)
 		}
 		return n

@@ -26,9 +26,9 @@ type place struct {
 	isAsked bool    // in arguments or the question
 }
 
-// document reads JSON, or a text that is none.
-func (e *evidence) document(text string, isAsked bool) {
-	if e.json(text, place{isAsked: isAsked}) {
+// readDocument reads JSON, or a text that is none.
+func (e *evidence) readDocument(text string, isAsked bool) {
+	if e.readJSON(text, place{isAsked: isAsked}) {
 		return
 	}
 	var lines []string
@@ -40,16 +40,16 @@ func (e *evidence) document(text string, isAsked bool) {
 	if !isAsked {
 		e.lines = append(e.lines, lines...)
 	}
-	if isAsked || !e.table(lines) {
-		e.text(text, place{isAsked: isAsked})
+	if isAsked || !e.readTable(lines) {
+		e.addText(text, place{isAsked: isAsked})
 		return
 	}
 	e.texts = append(e.texts, text)
 }
 
-// table reads lines that are a table with a heading, and says whether they are: as CSV, or
+// readTable reads lines that are a table with a heading, and says whether they are: as CSV, or
 // with | between cells.
-func (e *evidence) table(lines []string) bool {
+func (e *evidence) readTable(lines []string) bool {
 	if len(lines) < 3 || holdsNumber(lines[0]) {
 		return false
 	}
@@ -72,62 +72,62 @@ func (e *evidence) table(lines []string) bool {
 		if a.length++; e.stopped() {
 			break
 		}
-		o := e.object(place{array: a})
+		o := e.openObject(place{array: a})
 		for i, cell := range strings.Split(line, sep) {
 			at := place{object: o, name: strings.TrimSpace(names[i])}
-			e.cell(strings.TrimSpace(cell), at)
+			e.readCell(strings.TrimSpace(cell), at)
 		}
 	}
 	e.arrays = append(e.arrays, a)
 	return true
 }
 
-// cell reads one of a table.
-func (e *evidence) cell(text string, at place) {
+// readCell reads one of a table.
+func (e *evidence) readCell(text string, at place) {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		e.literal(text, at)
+		e.addNumber(text, at)
 		return
 	}
-	e.text(text, at)
+	e.addText(text, at)
 }
 
-// json reads a text that is JSON, and says whether it is.
-func (e *evidence) json(text string, at place) bool {
+// readJSON reads a text that is JSON, and says whether it is.
+func (e *evidence) readJSON(text string, at place) bool {
 	trimmed := strings.TrimSpace(text)
-	if at.within > maxWithin || trimmed == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(trimmed[0])) || !jsontext.Value(trimmed).IsValid(lenient()) {
+	if at.within > maxWithin || trimmed == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(trimmed[0])) || !jsontext.Value(trimmed).IsValid(lenientOptions()) {
 		return false
 	}
-	e.value(jsontext.NewDecoder(bytes.NewReader([]byte(trimmed)), lenient()), at)
+	e.readValue(jsontext.NewDecoder(bytes.NewReader([]byte(trimmed)), lenientOptions()), at)
 	return true
 }
 
-// lenient reads JSON as tools write it: names twice, and half characters. Without it such a
+// lenientOptions reads JSON as tools write it: names twice, and half characters. Without it such a
 // document would count as prose, and none of its facts could be asked for.
-func lenient() jsontext.Options {
+func lenientOptions() jsontext.Options {
 	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// value reads the next value, which is valid.
-func (e *evidence) value(dec *jsontext.Decoder, at place) {
+// readValue reads the next value, which is valid.
+func (e *evidence) readValue(dec *jsontext.Decoder, at place) {
 	token, err := dec.ReadToken()
 	if err != nil {
 		return
 	}
 	switch token.Kind() {
 	case '{':
-		e.fields(dec, at)
+		e.readObject(dec, at)
 	case '[':
-		e.elements(dec, at)
+		e.readArray(dec, at)
 	case '"':
 		s := token.String()
 		inner := at
 		inner.within++
-		if len(s) > 1 && (s[0] == '{' || s[0] == '[') && e.json(s, inner) {
+		if len(s) > 1 && (s[0] == '{' || s[0] == '[') && e.readJSON(s, inner) {
 			return
 		}
-		e.text(s, at)
+		e.addText(s, at)
 	case '0':
-		e.literal(token.String(), at)
+		e.addNumber(token.String(), at)
 	case 't', 'f':
 		if at.object != nil {
 			at.object.labels = append(at.object.labels, label{at.name, token.String()})
@@ -135,14 +135,14 @@ func (e *evidence) value(dec *jsontext.Decoder, at place) {
 	}
 }
 
-// fields reads an object. One in an element of an array is part of it.
-func (e *evidence) fields(dec *jsontext.Decoder, at place) {
+// readObject reads an object. One in an element of an array is part of it.
+func (e *evidence) readObject(dec *jsontext.Decoder, at place) {
 	inner := place{within: at.within, isAsked: at.isAsked, object: at.object, unit: e.unitWithin(at)}
 	prefix := ""
 	if at.array == nil && at.object != nil && at.object.array != nil {
 		prefix = at.name + "."
 	} else {
-		inner.object = e.object(at)
+		inner.object = e.openObject(at)
 	}
 	for dec.PeekKind() != '}' && !e.stopped() {
 		token, err := dec.ReadToken()
@@ -150,14 +150,14 @@ func (e *evidence) fields(dec *jsontext.Decoder, at place) {
 			return
 		}
 		inner.name = prefix + token.String()
-		e.member(inner.name) // its words are of the evidence, whatever its value is
-		e.value(dec, inner)
+		e.memberOf(inner.name) // its words are of the evidence, whatever its value is
+		e.readValue(dec, inner)
 	}
 	_, _ = dec.ReadToken()
 }
 
-// object opens an object. Those of arguments are not noted, as nothing is derived of them.
-func (e *evidence) object(at place) *object {
+// openObject opens an object. Those of arguments are not noted, as nothing is derived of them.
+func (e *evidence) openObject(at place) *object {
 	o := &object{holder: at.object, array: at.array}
 	if at.array != nil {
 		o.index = len(at.array.rows)
@@ -169,18 +169,18 @@ func (e *evidence) object(at place) *object {
 	return o
 }
 
-// elements reads an array. One in another array is a row of a table.
-func (e *evidence) elements(dec *jsontext.Decoder, at place) {
+// readArray reads an array. One in another array is a row of a table.
+func (e *evidence) readArray(dec *jsontext.Decoder, at place) {
 	inner := place{within: at.within, isAsked: at.isAsked, unit: e.unitWithin(at), array: &array{holder: at.object, unit: e.unitWithin(at)}}
 	if at.array != nil {
-		inner.array, inner.object = nil, e.object(at)
+		inner.array, inner.object = nil, e.openObject(at)
 	}
 	length := 0
 	for ; dec.PeekKind() != ']' && !e.stopped(); length++ {
 		if inner.array == nil {
 			inner.name = strconv.Itoa(length)
 		}
-		e.value(dec, inner)
+		e.readValue(dec, inner)
 	}
 	_, _ = dec.ReadToken()
 	if inner.array == nil || at.isAsked {
@@ -200,7 +200,7 @@ func (e *evidence) addArray(a *array, length int, at place) {
 
 // memberNumber adds a number of an object.
 func (e *evidence) memberNumber(v float64, at place) {
-	k := e.member(at.name)
+	k := e.memberOf(at.name)
 	k.unit = e.unitOf(at)
 	at.object.amounts = append(at.object.amounts, amount{at.name, v, k})
 	if isHourName(lastOf(k.words)) && v >= 0 && v <= 24 {
@@ -208,8 +208,8 @@ func (e *evidence) memberNumber(v float64, at place) {
 	}
 }
 
-// literal adds a number of JSON.
-func (e *evidence) literal(s string, at place) {
+// addNumber adds a number of JSON.
+func (e *evidence) addNumber(s string, at place) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		return
@@ -220,7 +220,7 @@ func (e *evidence) literal(s string, at place) {
 	switch {
 	case at.isAsked:
 		e.itself.add(kind{}, v)
-		e.asked = append(e.asked, v)
+		e.askedNumbers = append(e.askedNumbers, v)
 	case at.object != nil:
 		e.memberNumber(v, at)
 	case at.array != nil:
@@ -234,7 +234,7 @@ func (e *evidence) literal(s string, at place) {
 // unitOf returns the unit that the name of a value has, or a name around it.
 func (e *evidence) unitOf(at place) unit {
 	if at.name != "" {
-		if k := e.member(at.name); k.unit != "" {
+		if k := e.memberOf(at.name); k.unit != "" {
 			return k.unit
 		}
 	}
@@ -244,7 +244,7 @@ func (e *evidence) unitOf(at place) unit {
 // unitWithin returns the unit of the members of a value: that of a name as storage_gb, while
 // days alone is what there are several of.
 func (e *evidence) unitWithin(at place) unit {
-	if at.name != "" && len(e.member(at.name).words) < 2 {
+	if at.name != "" && len(e.memberOf(at.name).words) < 2 {
 		return at.unit
 	}
 	return e.unitOf(at)
@@ -274,8 +274,8 @@ func isPercentage(name string) bool {
 	return false
 }
 
-// member returns what a name says of its numbers.
-func (e *evidence) member(name string) memberKind {
+// memberOf returns what a name says of its numbers.
+func (e *evidence) memberOf(name string) memberKind {
 	k, ok := e.members[name]
 	if ok {
 		return k
@@ -294,7 +294,7 @@ func (e *evidence) member(name string) memberKind {
 	}
 	e.members[name] = k
 	for _, word := range k.words {
-		e.token(word)
+		e.addToken(word)
 	}
 	return k
 }

@@ -177,8 +177,8 @@ func TestAskedIsNoObject(t *testing.T) {
 	if len(e.objects)+len(e.arrays)+len(e.lines) > 0 {
 		t.Errorf("%d objects, %d arrays, %d lines", len(e.objects), len(e.arrays), len(e.lines))
 	}
-	if want := []float64{1, 2, 5, 6, 7, 9}; !slices.Equal(e.asked, want) {
-		t.Errorf("asked is %v, want %v", e.asked, want)
+	if want := []float64{1, 2, 5, 6, 7, 9}; !slices.Equal(e.askedNumbers, want) {
+		t.Errorf("asked is %v, want %v", e.askedNumbers, want)
 	}
 }
 
@@ -188,7 +188,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if asked := newEvidence(&Sources{Question: text, Calls: []Call{{Arguments: text}}}).asked; !slices.IsSorted(asked) {
+		if asked := newEvidence(&Sources{Question: text, Calls: []Call{{Arguments: text}}}).askedNumbers; !slices.IsSorted(asked) {
 			t.Fatalf("%q: asked is %v", text, asked)
 		}
 		e := readResult(text)
@@ -202,7 +202,7 @@ func FuzzDocument(f *testing.F) {
 				}
 			}
 		}
-		d := e.derive()
+		d := e.derivedValues()
 		for k, values := range d.values {
 			if !slices.IsSorted(values) || len(values) > 0 && values[0] < 0 {
 				t.Fatalf("%q: %+v has %v", text, k, values)

@@ -17,25 +17,25 @@ import (
 // Its maps grow with the evidence. It is read only after it was made, but for what is derived,
 // which is made when the first number needs it.
 type evidence struct {
-	texts    []string // all that is text in it
-	itself   pool
-	long     map[string]bool       // digits of long numbers, without what groups them
-	dates    map[civil]bool        // also without their year, and with nothing but their day
-	clocks   map[int]bool          // in minutes of a day
-	inUTC    map[int]bool          // of those with a zone
-	tokens   map[string]bool       // in lower case, without hyphens
-	prefixes map[string]bool       // the letters that they begin with
-	pairs    map[string]bool       // as they are written
-	versions map[string]bool       // as they are written
-	behind   map[string][]float64  // the numbers that stand right behind a word
-	members  map[string]memberKind // by name
-	asked    []float64             // numbers of the question and of arguments
-	objects  []*object
-	arrays   []*array
-	lines    []string // of results that are plain text
-	zone     *time.Location
-	now      time.Time
-	stopped  func() bool // whether nobody waits for the outcome any more
+	texts        []string // all that is text in it
+	itself       pool
+	long         map[string]bool       // digits of long numbers, without what groups them
+	dates        map[civil]bool        // also without their year, and with nothing but their day
+	clocks       map[int]bool          // in minutes of a day
+	inUTC        map[int]bool          // of those with a zone
+	tokens       map[string]bool       // in lower case, without hyphens
+	prefixes     map[string]bool       // the letters that they begin with
+	pairs        map[string]bool       // as they are written
+	versions     map[string]bool       // as they are written
+	afterWord    map[string][]float64  // the numbers that stand right behind a word
+	members      map[string]memberKind // by name
+	askedNumbers []float64             // numbers of the question and of arguments
+	objects      []*object
+	arrays       []*array
+	lines        []string // of results that are plain text
+	zone         *time.Location
+	now          time.Time
+	stopped      func() bool // whether nobody waits for the outcome any more
 
 	lazy
 }
@@ -115,27 +115,27 @@ const nearDays = 1
 func newEvidence(in *Sources) *evidence {
 	e := &evidence{
 		itself: pool{}, long: map[string]bool{}, dates: map[civil]bool{}, clocks: map[int]bool{}, inUTC: map[int]bool{}, tokens: map[string]bool{}, prefixes: map[string]bool{}, pairs: map[string]bool{},
-		versions: map[string]bool{}, behind: map[string][]float64{}, members: map[string]memberKind{}, zone: in.Now.Location(), now: in.Now, stopped: in.Watch.IsOver,
+		versions: map[string]bool{}, afterWord: map[string][]float64{}, members: map[string]memberKind{}, zone: in.Now.Location(), now: in.Now, stopped: in.Watch.IsOver,
 	}
 	for _, call := range in.Calls {
-		e.document(call.Arguments, true)
-		e.document(call.Result, false)
+		e.readDocument(call.Arguments, true)
+		e.readDocument(call.Result, false)
 	}
-	e.text(in.Question, place{isAsked: true})
+	e.addText(in.Question, place{isAsked: true})
 	for i := -nearDays; i <= nearDays && !in.Now.IsZero(); i++ {
 		y, m, d := in.Now.AddDate(0, 0, i).Date()
-		e.date(civil{y, int(m), d})
+		e.addDate(civil{y, int(m), d})
 	}
 	for _, o := range e.objects {
-		e.amounts(o)
+		e.addAmounts(o)
 	}
 	e.itself.sort()
-	slices.Sort(e.asked)
+	slices.Sort(e.askedNumbers)
 	return e
 }
 
-// amounts notes those of an object as values of the evidence.
-func (e *evidence) amounts(o *object) {
+// addAmounts notes those of an object as values of the evidence.
+func (e *evidence) addAmounts(o *object) {
 	for _, a := range o.amounts {
 		k := kind{unit: a.unit, near: o.isNear(), row: o.array != nil, percent: a.percent, isName: a.isName}
 		if !a.isLength() {
@@ -144,8 +144,8 @@ func (e *evidence) amounts(o *object) {
 	}
 }
 
-// text adds what is in a text.
-func (e *evidence) text(text string, at place) {
+// addText adds what is in a text.
+func (e *evidence) addText(text string, at place) {
 	if text == "" {
 		return
 	}
@@ -156,21 +156,21 @@ func (e *evidence) text(text string, at place) {
 	if !holdsNumber(text) {
 		return
 	}
-	for _, digits := range chains(text) {
+	for _, digits := range chainsIn(text) {
 		e.long[digits.digits] = true
 	}
-	list := claims(text, func(*number) bool { return e.stopped() })
+	list := claimsIn(text, func(*number) bool { return e.stopped() })
 	for i := range list {
-		e.claim(text, &list[i], at)
+		e.addClaim(text, &list[i], at)
 	}
 	if len(list) == 1 && list[0].forms&asAmount != 0 && list[0].meanings > 0 && at.object != nil && !at.isAsked {
 		c := &list[0]
 		if strings.Trim(text[:c.start], " $€£¥₹+-−~") == "" && len(text)-c.end <= maxQuantity {
-			k := e.member(at.name)
+			k := e.memberOf(at.name)
 			if k.percent = k.percent || c.percent; k.unit == "" {
 				k.unit = c.unit
 			}
-			at.object.amounts = append(at.object.amounts, amount{at.name, c.value(c.means[0]), k})
+			at.object.amounts = append(at.object.amounts, amount{at.name, c.signedValue(c.means[0]), k})
 		}
 	}
 }
@@ -178,19 +178,19 @@ func (e *evidence) text(text string, at place) {
 // maxQuantity is how much may stand behind the number of a text that is a quantity.
 const maxQuantity = 12
 
-// claim adds one of a text.
-func (e *evidence) claim(text string, c *claim, at place) {
+// addClaim adds one of a text.
+func (e *evidence) addClaim(text string, c *claim, at place) {
 	raw := text[c.start:c.end]
 	if c.forms&asAmount != 0 {
 		for _, r := range c.means[:c.meanings] {
-			v := c.value(r)
+			v := c.signedValue(r)
 			e.itself.add(kind{unit: c.unit, percent: c.percent}, v)
-			if at.isAsked && len(e.asked) < maxAsked {
-				e.asked = append(e.asked, v)
+			if at.isAsked && len(e.askedNumbers) < maxAsked {
+				e.askedNumbers = append(e.askedNumbers, v)
 			}
 			word := lastWord(strings.TrimRight(text[max(0, c.start-maxAround):c.start], " #"))
 			if word != "" {
-				e.behind[word] = append(e.behind[word], v)
+				e.afterWord[word] = append(e.afterWord[word], v)
 			}
 		}
 		eachNumber(raw, func(n *number) {
@@ -202,7 +202,7 @@ func (e *evidence) claim(text string, c *claim, at place) {
 		})
 	}
 	if c.forms&(asDate|asClock) != 0 {
-		e.instant(c, raw, at)
+		e.addInstant(c, raw, at)
 	}
 	if c.forms&asPair != 0 {
 		e.pairs[raw] = true
@@ -213,7 +213,7 @@ func (e *evidence) claim(text string, c *claim, at place) {
 		})
 	}
 	if c.forms&asToken != 0 {
-		e.token(raw)
+		e.addToken(raw)
 	}
 	if c.forms&asVersion != 0 {
 		e.versions[raw] = true
@@ -223,8 +223,8 @@ func (e *evidence) claim(text string, c *claim, at place) {
 // maxAsked is how many numbers of the question others are derived from.
 const maxAsked = 16
 
-// token notes a word that has letters and digits.
-func (e *evidence) token(word string) {
+// addToken notes a word that has letters and digits.
+func (e *evidence) addToken(word string) {
 	word = plainToken(word)
 	e.tokens[word] = true
 	if letters := firstWord(word); len(letters) < len(word) {
@@ -242,8 +242,8 @@ func plainToken(word string) string {
 	}, word))
 }
 
-// date notes a date with its year, and in the forms in which an answer may shorten it.
-func (e *evidence) date(d civil) {
+// addDate notes a date with its year, and in the forms in which an answer may shorten it.
+func (e *evidence) addDate(d civil) {
 	e.dates[d] = true
 	e.dates[civil{0, d.month, d.day}] = true
 	if d.day > 0 {
@@ -261,18 +261,18 @@ func (e *evidence) date(d civil) {
 // anyYear is the year of a date that is written without one.
 const anyYear = -1
 
-// instant notes a date or a time, as it is written, as a clock of the reader shows it, and in
+// addInstant notes a date or a time, as it is written, as a clock of the reader shows it, and in
 // UTC.
-func (e *evidence) instant(c *claim, raw string, at place) {
+func (e *evidence) addInstant(c *claim, raw string, at place) {
 	h, m := c.clock.minute/60, c.clock.minute%60
 	t := time.Date(c.date.year, time.Month(max(1, c.date.month)), max(1, c.date.day), h, m, 0, 0, e.zone)
 	if c.zone != nil {
 		t = time.Date(c.date.year, time.Month(c.date.month), c.date.day, h, m, 0, 0, c.zone)
 	}
 	if c.forms&asDate != 0 {
-		e.date(c.date)
+		e.addDate(c.date)
 		if c.forms&asPair != 0 {
-			e.date(civil{0, c.date.day, c.date.month})
+			e.addDate(civil{0, c.date.day, c.date.month})
 		}
 	}
 	if c.forms&asClock != 0 {
@@ -284,7 +284,7 @@ func (e *evidence) instant(c *claim, raw string, at place) {
 	}
 	if c.zone != nil && c.forms&asClock != 0 {
 		local := t.In(e.zone)
-		e.date(civil{local.Year(), int(local.Month()), local.Day()})
+		e.addDate(civil{local.Year(), int(local.Month()), local.Day()})
 		e.clocks[local.Hour()*60+local.Minute()] = true
 		e.inUTC[t.UTC().Hour()*60+t.UTC().Minute()] = true
 	}

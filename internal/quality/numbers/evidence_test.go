@@ -21,24 +21,24 @@ func TestEvidenceOfTexts(t *testing.T) {
 		text string
 		has  func(e *evidence) bool
 	}{
-		{"It is 5.", func(e *evidence) bool { return anyIn(e.itself[kind{}], exactly(5)) }},
-		{"It is -5.", func(e *evidence) bool { return anyIn(e.itself[kind{negative: true}], exactly(5)) }},
-		{"It is 5 kg.", func(e *evidence) bool { return anyIn(e.itself[kind{unit: "kg"}], exactly(5)) }},
-		{"It is 5 %.", func(e *evidence) bool { return anyIn(e.itself[kind{percent: true}], exactly(5)) }},
-		{"It is 5k.", func(e *evidence) bool { return anyIn(e.itself[kind{}], exactly(5000)) }},
+		{"It is 5.", func(e *evidence) bool { return anyIn(e.itself[kind{}], exactBounds(5)) }},
+		{"It is -5.", func(e *evidence) bool { return anyIn(e.itself[kind{negative: true}], exactBounds(5)) }},
+		{"It is 5 kg.", func(e *evidence) bool { return anyIn(e.itself[kind{unit: "kg"}], exactBounds(5)) }},
+		{"It is 5 %.", func(e *evidence) bool { return anyIn(e.itself[kind{percent: true}], exactBounds(5)) }},
+		{"It is 5k.", func(e *evidence) bool { return anyIn(e.itself[kind{}], exactBounds(5000)) }},
 		{"It is 1.234.", func(e *evidence) bool {
-			return anyIn(e.itself[kind{}], exactly(1.234)) && anyIn(e.itself[kind{}], exactly(1234))
+			return anyIn(e.itself[kind{}], exactBounds(1.234)) && anyIn(e.itself[kind{}], exactBounds(1234))
 		}},
 		{"It is 1 200.", func(e *evidence) bool {
-			return anyIn(e.itself[kind{}], exactly(200)) && anyIn(e.itself[kind{}], exactly(1200))
+			return anyIn(e.itself[kind{}], exactBounds(200)) && anyIn(e.itself[kind{}], exactBounds(1200))
 		}},
-		{"It is 3:1.", func(e *evidence) bool { return e.pairs["3:1"] && anyIn(e.itself[kind{}], exactly(3)) }},
+		{"It is 3:1.", func(e *evidence) bool { return e.pairs["3:1"] && anyIn(e.itself[kind{}], exactBounds(3)) }},
 		{"It is INV-2031.", func(e *evidence) bool { return e.tokens["inv2031"] && e.prefixes["inv"] && !e.tokens["INV-2031"] }},
 		{"It is 3.11.2.", func(e *evidence) bool { return e.versions["3.11.2"] }},
 		{"Call 415-555-2671.", func(e *evidence) bool { return e.long["4155552671"] }},
-		{"Gate 7.", func(e *evidence) bool { return slices.Equal(e.behind["gate"], []float64{7}) }},
-		{"No. #7.", func(e *evidence) bool { return len(e.behind) == 0 }},
-		{"Gate #7.", func(e *evidence) bool { return slices.Equal(e.behind["gate"], []float64{7}) }},
+		{"Gate 7.", func(e *evidence) bool { return slices.Equal(e.afterWord["gate"], []float64{7}) }},
+		{"No. #7.", func(e *evidence) bool { return len(e.afterWord) == 0 }},
+		{"Gate #7.", func(e *evidence) bool { return slices.Equal(e.afterWord["gate"], []float64{7}) }},
 		{"On 2026-11-24.", func(e *evidence) bool {
 			return e.dates[civil{2026, 11, 24}] && e.dates[civil{0, 11, 24}] && e.dates[civil{0, 0, 24}] && e.dates[civil{2026, 11, 0}] && !e.dates[civil{2025, 11, 24}]
 		}},
@@ -146,7 +146,7 @@ func TestPlainForms(t *testing.T) {
 func TestEvidenceIsBounded(t *testing.T) {
 	t.Parallel()
 	in := Sources{Question: strings.Repeat("It is 5. ", 100)}
-	if n := len(newEvidence(&in).asked); n != maxAsked {
+	if n := len(newEvidence(&in).askedNumbers); n != maxAsked {
 		t.Errorf("%d numbers are asked, want %d", n, maxAsked)
 	}
 	in = Sources{Calls: []Call{{Result: `{"a":"` + strings.Repeat("10:30 ", 100) + `"}`}}}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// source notes a number that is backed.
-func (s *sentence) source(c *claim) {
+// addSource notes a number that is backed.
+func (s *sentence) addSource(c *claim) {
 	if c.forms&asAmount == 0 || c.meanings == 0 || len(s.sources) == maxSources {
 		return
 	}
@@ -19,9 +19,9 @@ func (s *sentence) source(c *claim) {
 	}
 }
 
-// follows says whether a claim follows from another number of the sentence.
-func (s *sentence) follows(c *claim) bool {
-	d := s.derive()
+// followsFromNumbers says whether a claim follows from another number of the sentence.
+func (s *sentence) followsFromNumbers(c *claim) bool {
+	d := s.derivedValues()
 	if c.forms&asClock != 0 && d.ended[c.clock.minute] {
 		return true
 	}
@@ -102,7 +102,7 @@ func (s *sentence) fromColumn(c *claim, d *derived, from *source) bool {
 	}
 	for i := range d.columns {
 		column := &d.columns[i]
-		if anyIn(column.sorted, exactly(from.value)) && s.isSumWith(c, from.value, column.sorted, kind{way: reckoned}) {
+		if anyIn(column.sorted, exactBounds(from.value)) && s.isSumWith(c, from.value, column.sorted, kind{way: reckoned}) {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (s *sentence) fromColumn(c *claim, d *derived, from *source) bool {
 // isSumWith says whether a claim is v plus or minus one of sorted values.
 func (s *sentence) isSumWith(c *claim, v float64, values []float64, k kind) bool {
 	for _, r := range c.means[:c.meanings] {
-		b := c.bounds(r, k, s)
+		b := c.boundsOf(r, k, s)
 		if anyIn(values, bounds{b.low - v, b.high - v}) || anyIn(values, bounds{b.low + v, b.high + v}) || anyIn(values, bounds{v - b.high, v - b.low}) {
 			return true
 		}
@@ -138,7 +138,7 @@ func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
 			}
 		}
 	}
-	factors := slices.Concat(others, s.asked[:min(len(s.asked), maxAsked)])
+	factors := slices.Concat(others, s.askedNumbers[:min(len(s.askedNumbers), maxAsked)])
 	if c.means[0].decimals > 0 {
 		factors = append(factors, d.outside[:min(len(d.outside), maxPaired)]...)
 	}
@@ -171,16 +171,16 @@ func (s *sentence) asShare(c *claim, d *derived, from *source, i int) bool {
 		}
 	}
 	slices.Sort(others)
-	compared := [][]float64{others, d.outside, d.sums, s.asked}
+	compared := [][]float64{others, d.outside, d.sums, s.askedNumbers}
 	for i := range d.columns {
-		if column := &d.columns[i]; s.says(change) && anyIn(column.sorted, exactly(from.value)) {
+		if column := &d.columns[i]; s.hasSense(change) && anyIn(column.sorted, exactBounds(from.value)) {
 			compared = append(compared, column.sorted)
 		}
 	}
 	for _, values := range compared {
 		for _, r := range c.means[:c.meanings] {
-			b := c.bounds(r, k, s)
-			if b.low > 0 && (from.isShareOf(values, b) || s.says(change) && from.hasChanged(values, b)) {
+			b := c.boundsOf(r, k, s)
+			if b.low > 0 && (from.isShareOf(values, b) || s.hasSense(change) && from.hasChanged(values, b)) {
 				return true
 			}
 		}
@@ -215,7 +215,7 @@ func (s *sentence) fromPercent(c *claim, d *derived) bool {
 		}
 		for _, factor := range [...]float64{p.value / 100, 1 - p.value/100, 1 + p.value/100} {
 			for _, r := range c.means[:c.meanings] {
-				b := c.bounds(r, k, s)
+				b := c.boundsOf(r, k, s)
 				if factor > 0 && (anyIn(d.near, bounds{b.low / factor, b.high / factor}) || anyIn(d.sums, bounds{b.low / factor, b.high / factor})) {
 					return true
 				}

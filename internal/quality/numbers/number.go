@@ -76,26 +76,26 @@ func eachNumber(text string, each func(n *number)) {
 			at += size
 			continue
 		}
-		n.read(text, at)
+		n.readAt(text, at)
 		each(n)
 		at = n.end
 	}
 }
 
-// read reads a number with its groups and separators. What they mean depends on the
+// readAt reads a number with its groups and separators. What they mean depends on the
 // language, so all readings are kept.
-func (n *number) read(text string, start int) {
+func (n *number) readAt(text string, start int) {
 	n.start, n.groups, n.seps = start, n.some[:0], n.seps[:0]
-	group, at := digits(text, start)
+	group, at := digitsAt(text, start)
 	for {
 		n.groups = append(n.groups, group)
 		n.end = at
-		sep, size := separator(text, at)
+		sep, size := separatorAt(text, at)
 		if size == 0 {
 			return
 		}
-		next, end := digits(text, at+size)
-		if next == "" || !n.joins(sep, next) {
+		next, end := digitsAt(text, at+size)
+		if next == "" || !n.mayJoin(sep, next) {
 			return
 		}
 		n.seps = append(n.seps, sep)
@@ -103,8 +103,8 @@ func (n *number) read(text string, start int) {
 	}
 }
 
-// digits reads those that a text has at a place.
-func digits(text string, at int) (group string, end int) {
+// digitsAt reads those that a text has at a place.
+func digitsAt(text string, at int) (group string, end int) {
 	end = at
 	for end < len(text) && isDigitByte(text[end]) {
 		end++
@@ -130,8 +130,8 @@ func foreignDigits(text string, at int) (group string, end int) {
 	return b.String(), end
 }
 
-// separator returns what may stand between two groups; size is 0 if there is none.
-func separator(text string, at int) (sep rune, size int) {
+// separatorAt returns what may stand between two groups; size is 0 if there is none.
+func separatorAt(text string, at int) (sep rune, size int) {
 	r, size := utf8.DecodeRuneInString(text[at:])
 	switch r {
 	case '.', ',', '\'', ' ', arabicDot, arabicMark:
@@ -148,9 +148,9 @@ func separator(text string, at int) (sep rune, size int) {
 	return 0, 0
 }
 
-// joins says whether a group may belong to n. Behind a space or an apostrophe only three
+// mayJoin says whether a group may belong to n. Behind a space or an apostrophe only three
 // digits do, if all that is before is grouped alike.
-func (n *number) joins(sep rune, next string) bool {
+func (n *number) mayJoin(sep rune, next string) bool {
 	switch sep {
 	case ' ', noBreak, '\'':
 		if len(next) != 3 || len(n.groups[0]) > 3 {
@@ -179,17 +179,17 @@ type reading struct {
 func (n *number) readings() []reading {
 	last, list := len(n.seps)-1, n.means[:0]
 	if last < 0 {
-		return append(list, read(n.groups[0], ""))
+		return append(list, newReading(n.groups[0], ""))
 	}
-	if grouped(n.groups, n.seps) {
-		list = append(list, read(strings.Join(n.groups, ""), ""))
+	if isGrouped(n.groups, n.seps) {
+		list = append(list, newReading(strings.Join(n.groups, ""), ""))
 	}
 	sep, whole := n.seps[last], n.groups[:last+1]
 	if !isDecimal(sep) {
 		return list
 	}
-	if last == 0 || grouped(whole, n.seps[:last]) && n.seps[0] != sep {
-		list = append(list, read(strings.Join(whole, ""), n.groups[last+1]))
+	if last == 0 || isGrouped(whole, n.seps[:last]) && n.seps[0] != sep {
+		list = append(list, newReading(strings.Join(whole, ""), n.groups[last+1]))
 	}
 	return list
 }
@@ -197,10 +197,10 @@ func (n *number) readings() []reading {
 // isDecimal says whether a separator may be that of the decimals.
 func isDecimal(sep rune) bool { return sep == '.' || sep == ',' || sep == arabicDot }
 
-// grouped says whether groups are thousands, or lakhs and crores.
+// isGrouped says whether groups are thousands, or lakhs and crores.
 //
 // It wants one separator throughout and a first group without a leading zero.
-func grouped(groups []string, seps []rune) bool {
+func isGrouped(groups []string, seps []rune) bool {
 	for _, s := range seps {
 		if s != seps[0] || s == arabicDot {
 			return false
@@ -222,9 +222,9 @@ func grouped(groups []string, seps []rune) bool {
 	return true
 }
 
-// read makes a reading of digits. Its key is the same for all ways to write the
+// newReading makes a reading of digits. Its key is the same for all ways to write the
 // same value.
-func read(whole, fraction string) reading {
+func newReading(whole, fraction string) reading {
 	whole = strings.TrimLeft(whole, "0")
 	if whole == "" {
 		whole = "0"

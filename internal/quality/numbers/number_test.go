@@ -107,7 +107,7 @@ func TestReadingsDecimals(t *testing.T) {
 			t.Errorf("%q has decimals %v, want %v", text, got, want)
 		}
 	}
-	if v := read(strings.Repeat("9", 400), "").value; !math.IsInf(v, 1) {
+	if v := newReading(strings.Repeat("9", 400), "").value; !math.IsInf(v, 1) {
 		t.Errorf("400 digits are %v", v)
 	}
 }

@@ -39,7 +39,7 @@ type Evidence struct {
 func EvidenceOf(sources Sources) Evidence { return Evidence{sources: sources} }
 
 // Texts returns all texts of the evidence.
-func (e *Evidence) Texts() []string { return e.read().texts }
+func (e *Evidence) Texts() []string { return e.readContent().texts }
 
 // Answer is an answer whose numbers need evidence.
 type Answer struct {
@@ -55,14 +55,14 @@ func (e *Evidence) Unbacked(a *Answer) []string {
 	if !holdsNumber(a.Text) { // it saves the reading of the sources
 		return nil
 	}
-	s := search{evidence: e.read(), derived: a.Derived, allowed: a.Allowed, text: a.Text, lists: a.Lists}
-	s.run()
+	s := search{evidence: e.readContent(), derived: a.Derived, allowed: a.Allowed, text: a.Text, lists: a.Lists}
+	s.findUnbacked()
 	slices.Sort(s.strange)
 	return slices.Compact(s.strange)
 }
 
-// read returns the content, read once.
-func (e *Evidence) read() *evidence {
+// readContent returns the content, read once.
+func (e *Evidence) readContent() *evidence {
 	if e.content == nil {
 		e.content = newEvidence(&e.sources)
 	}

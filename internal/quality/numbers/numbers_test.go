@@ -79,8 +79,8 @@ func (f *figures) add(invented, failed bool) {
 	}
 }
 
-// of returns a part as a fraction; of nothing it is 1.
-func of(part, rest int) float64 {
+// selectRows returns a part as a fraction; of nothing it is 1.
+func selectRows(part, rest int) float64 {
 	if part+rest == 0 {
 		return 1
 	}
@@ -89,7 +89,7 @@ func of(part, rest int) float64 {
 
 // String writes precision and recall of what fails, then of what passes.
 func (f *figures) String() string {
-	return fmt.Sprintf("%d | %.2f | %.2f | %.2f | %.2f", f.found+f.alarms+f.missed+f.right, of(f.found, f.alarms), of(f.found, f.missed), of(f.right, f.missed), of(f.right, f.alarms))
+	return fmt.Sprintf("%d | %.2f | %.2f | %.2f | %.2f", f.found+f.alarms+f.missed+f.right, selectRows(f.found, f.alarms), selectRows(f.found, f.missed), selectRows(f.right, f.missed), selectRows(f.right, f.alarms))
 }
 
 // Of labelled answers nine of ten that fail have a number that nothing backs, and nine of ten
@@ -132,7 +132,7 @@ func TestLabelledNumbers(t *testing.T) {
 	for i, file := range files {
 		f := &wholes[i]
 		documented([...]string{"development half", "held-out half", "eleven languages"}[i], f)
-		if min(of(f.found, f.alarms), of(f.found, f.missed), of(f.right, f.missed), of(f.right, f.alarms)) < 0.9 {
+		if min(selectRows(f.found, f.alarms), selectRows(f.found, f.missed), selectRows(f.right, f.missed), selectRows(f.right, f.alarms)) < 0.9 {
 			t.Errorf("%s: %s", file, f)
 		}
 		if n := f.found + f.alarms + f.missed + f.right; n < 120 {

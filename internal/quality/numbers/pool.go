@@ -72,8 +72,8 @@ func anyIn(values []float64, b bounds) bool {
 	return i < len(values) && values[i] <= b.high
 }
 
-// value is a reading with its scale.
-func (c *claim) value(r reading) float64 {
+// signedValue is a reading with its scale.
+func (c *claim) signedValue(r reading) float64 {
 	if c.negative {
 		return -r.value * c.scale
 	}
@@ -82,7 +82,7 @@ func (c *claim) value(r reading) float64 {
 
 // mayHaveSign says whether a claim may be of a kind by its sign: words may stand for it.
 func (c *claim) mayHaveSign(k kind, s *sentence) bool {
-	return k.negative == c.negative || k.negative && (s.says(less) || k.row && !isTemperature(c.unit))
+	return k.negative == c.negative || k.negative && (s.hasSense(less) || k.row && !isTemperature(c.unit))
 }
 
 // mayBe says whether the words around a claim allow it to be of a kind.
@@ -95,11 +95,11 @@ func (c *claim) mayBe(k kind, s *sentence) bool {
 	case summed:
 		return isAdditive(c.unit) && (!c.percent || k.percent)
 	case quotient:
-		return !c.percent && s.says(ratio)
+		return !c.percent && s.hasSense(ratio)
 	case share:
 		return c.percent
 	case difference:
-		return c.percent && s.says(change)
+		return c.percent && s.hasSense(change)
 	case span:
 		return c.unit == k.unit || isMeasure(c.unit) && isMeasure(k.unit)
 	}
@@ -115,12 +115,12 @@ func (c *claim) mayCount() bool {
 // isIn says whether a claim is one of the sorted values of a kind.
 func (c *claim) isIn(values []float64, k kind, s *sentence) bool {
 	for _, r := range c.means[:c.meanings] {
-		b := c.bounds(r, k, s)
+		b := c.boundsOf(r, k, s)
 		if !c.isOther(k.unit) && anyIn(values, b) {
 			return true
 		}
-		written := around(r.value*c.scale, ulp(r)*c.scale)
-		if s.derives() {
+		written := roundingBounds(r.value*c.scale, ulp(r)*c.scale)
+		if s.countsDerived() {
 			for _, in := range written.inUnit(c.unit, k.unit) {
 				if anyIn(values, in) {
 					return true
@@ -152,15 +152,15 @@ func isMeasure(u unit) bool {
 // isShare says whether a percentage is one of the values from 0 to 1, or what is left of a near
 // one to the whole.
 func (c *claim) isShare(values []float64, k kind, r reading, s *sentence) bool {
-	b := exactly(r.value / 100)
-	if s.derives() {
-		b = around(r.value/100, ulp(r)/100)
+	b := exactBounds(r.value / 100)
+	if s.countsDerived() {
+		b = roundingBounds(r.value/100, ulp(r)/100)
 	}
 	if b.high <= 1+ulp(r) && anyIn(values, bounds{b.low, min(b.high, 1)}) {
 		return true
 	}
-	rest := exactly(100 - r.value)
-	return s.derives() && k.near && k.percent && (anyIn(values, rest) || anyIn(values, bounds{rest.low / 100, rest.high / 100}))
+	rest := exactBounds(100 - r.value)
+	return s.countsDerived() && k.near && k.percent && (anyIn(values, rest) || anyIn(values, bounds{rest.low / 100, rest.high / 100}))
 }
 
 // ulp is the value of the last digit that is written.
@@ -169,38 +169,38 @@ func ulp(r reading) float64 { return math.Pow10(-r.decimals) }
 // minQuotient is from where on a quotient may be rounded to a whole number.
 const minQuotient = 100
 
-// around is what is rounded to v, where unit is the value of its last digit: a half is rounded
+// roundingBounds is what is rounded to v, where unit is the value of its last digit: a half is rounded
 // up.
-func around(v, unit float64) bounds {
-	within := min(inexact(v), unit/1000)
+func roundingBounds(v, unit float64) bounds {
+	within := min(floatError(v), unit/1000)
 	return bounds{v - unit/2 - within, v + unit/2 - within}
 }
 
-// exactly is what is equal but for what arithmetic of floats adds.
-func exactly(v float64) bounds { return bounds{v - inexact(v), v + inexact(v)} }
+// exactBounds is what is equal but for what arithmetic of floats adds.
+func exactBounds(v float64) bounds { return bounds{v - floatError(v), v + floatError(v)} }
 
-// inexact is what arithmetic of floats may add to a value. It is less than the last digit of a
+// floatError is what arithmetic of floats may add to a value. It is less than the last digit of a
 // number of twelve digits, so that two accounts are never equal.
-func inexact(v float64) float64 { return 1e-9 + 1e-13*math.Abs(v) }
+func floatError(v float64) float64 { return 1e-9 + 1e-13*math.Abs(v) }
 
-// bounds returns between what a value of a kind must lie.
+// boundsOf returns between what a value of a kind must lie.
 //
 // What stands in the evidence may be rounded where something says so. What is derived may be
 // rounded if it has decimals.
-func (c *claim) bounds(r reading, k kind, s *sentence) bounds {
+func (c *claim) boundsOf(r reading, k kind, s *sentence) bounds {
 	v := r.value * c.scale
-	if !s.derives() {
-		return exactly(v)
+	if !s.countsDerived() {
+		return exactBounds(v)
 	}
 	if c.rounded == 0 {
 		if !c.isRounded(r, k, s) {
-			return exactly(v)
+			return exactBounds(v)
 		}
-		return around(v, ulp(r)*c.scale)
+		return roundingBounds(v, ulp(r)*c.scale)
 	}
 	unit := lastDigit(r) * c.scale
-	b := around(v, unit)
-	if c.rounded&over != 0 {
+	b := roundingBounds(v, unit)
+	if c.rounded&moreThan != 0 {
 		b.high = v + unit
 	}
 	if c.rounded&under != 0 {
@@ -215,7 +215,7 @@ func (c *claim) isRounded(r reading, k kind, s *sentence) bool {
 	case itself:
 		return k.near && (k.unit == "" || c.unit != "" || c.percent) || c.scale > 1 || c.unit != "" && c.unit != money
 	case mean:
-		return r.decimals > 0 || s.says(average)
+		return r.decimals > 0 || s.hasSense(average)
 	case share, difference:
 		return true
 	case quotient:
@@ -240,7 +240,7 @@ func lastDigit(r reading) float64 {
 // equals says whether a claim is a value that is derived from the numbers of its sentence.
 func (c *claim) equals(v float64, k kind, s *sentence) bool {
 	for _, r := range c.means[:c.meanings] {
-		if b := c.bounds(r, k, s); b.low <= v && v <= b.high {
+		if b := c.boundsOf(r, k, s); b.low <= v && v <= b.high {
 			return true
 		}
 	}

@@ -34,17 +34,17 @@ func TestBounds(t *testing.T) {
 		{"5", kind{way: quotient}, 5.2, false}, {"5.2", kind{way: quotient}, 5.23, true}, {"120", kind{way: quotient}, 120.3, true}, {"99", kind{way: quotient}, 99.3, false}, {"100", kind{way: quotient}, 100.3, true},
 	} {
 		c := amountOf(t, tt.text)
-		b := c.bounds(c.means[0], tt.k, derivesAll(0))
+		b := c.boundsOf(c.means[0], tt.k, derivesAll(0))
 		if got := b.low <= tt.v && tt.v <= b.high; got != tt.within {
 			t.Errorf("%q of %+v may be %v: %v (%v)", tt.text, tt.k, tt.v, got, b)
 		}
 		exact := &sentence{search: &search{}}
-		if b := c.bounds(c.means[0], tt.k, exact); b.high-b.low > 1e-8*max(1, math.Abs(b.high)) {
+		if b := c.boundsOf(c.means[0], tt.k, exact); b.high-b.low > 1e-8*max(1, math.Abs(b.high)) {
 			t.Errorf("%q is rounded though nothing is derived: %v", tt.text, b)
 		}
 	}
 	c := amountOf(t, "5")
-	if b := c.bounds(c.means[0], kind{way: mean}, derivesAll(average)); b.low > 4.6 || b.high < 5.4 {
+	if b := c.boundsOf(c.means[0], kind{way: mean}, derivesAll(average)); b.low > 4.6 || b.high < 5.4 {
 		t.Errorf("a mean is not rounded where a word says so: %v", b)
 	}
 }
@@ -61,10 +61,10 @@ func TestAroundIsRounding(t *testing.T) {
 			t.Fatal(err)
 		}
 		unit := math.Pow10(-decimals)
-		if b := around(written, unit); v < b.low || v > b.high {
+		if b := roundingBounds(written, unit); v < b.low || v > b.high {
 			t.Fatalf("%v is rounded to %v, which is from %v to %v", v, written, b.low, b.high)
 		}
-		if b := around(written+unit, unit); b.low <= v-unit/1000 && v < written {
+		if b := roundingBounds(written+unit, unit); b.low <= v-unit/1000 && v < written {
 			t.Fatalf("%v is not rounded to %v, which is from %v", v, written+unit, b.low)
 		}
 	}
@@ -73,7 +73,7 @@ func TestAroundIsRounding(t *testing.T) {
 	}
 	judgeAll(t, "", `{"account":1234567890,"sum":12345678901}`, []answer{{"It is 1234567890.", true}, {"It is 1234567891.", false}, {"It is 12345678902.", false}})
 	// A half is rounded up.
-	if b := around(5, 1); b.low > 4.5 || b.high >= 5.5 {
+	if b := roundingBounds(5, 1); b.low > 4.5 || b.high >= 5.5 {
 		t.Errorf("5 is from %v to %v", b.low, b.high)
 	}
 }

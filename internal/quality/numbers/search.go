@@ -27,15 +27,15 @@ type search struct {
 	strange  []string
 }
 
-// run collects the numbers that nothing backs, until there are maxListed.
-func (s *search) run() {
-	for _, c := range chains(s.text) {
+// findUnbacked collects the numbers that nothing backs, until there are maxListed.
+func (s *search) findUnbacked() {
+	for _, c := range chainsIn(s.text) {
 		if s.long[c.digits] || s.long[strings.TrimLeft(c.digits, "0")] {
 			s.chains = append(s.chains, c)
 		}
 	}
 	s.capitals = hasCapitals(s.text)
-	list := claims(s.text, func(n *number) bool { return s.labels.is(s.text, n) || isIdiom(s.text, n) || s.stopped() })
+	list := claimsIn(s.text, func(n *number) bool { return s.labels.isLabel(s.text, n) || isIdiom(s.text, n) || s.stopped() })
 	start, end := 0, 0
 	for from, to := 0, 0; from < len(list) && len(s.strange) < maxListed && !s.stopped(); from = to {
 		for end <= list[from].start {
@@ -44,6 +44,6 @@ func (s *search) run() {
 		for to = from + 1; to < len(list) && list[to].start < end; to++ {
 		}
 		sentence := sentence{search: s, text: s.text[start:end], start: start, claims: list[from:to]}
-		sentence.judge()
+		sentence.judgeNumbers()
 	}
 }

@@ -67,16 +67,16 @@ func sentenceLength(text string) int {
 	return len(text)
 }
 
-// says says whether a word of the sentence has one of the senses.
-func (s *sentence) says(what sense) bool { return s.senses&what != 0 }
+// hasSense says whether a word of the sentence has one of the senses.
+func (s *sentence) hasSense(what sense) bool { return s.senses&what != 0 }
 
-// derives says whether derived numbers count.
-func (s *sentence) derives() bool { return s.derived }
+// countsDerived says whether derived numbers count.
+func (s *sentence) countsDerived() bool { return s.derived }
 
-// judge adds the numbers that nothing backs to the strange ones.
+// judgeNumbers adds the numbers that nothing backs to the strange ones.
 //
 // What is derived from another number of the sentence needs one that is backed otherwise.
-func (s *sentence) judge() {
+func (s *sentence) judgeNumbers() {
 	for _, word := range strings.FieldsFunc(s.text, func(r rune) bool { return !ofWord(r) }) {
 		s.senses |= senseOf(strings.ToLower(word))
 	}
@@ -84,7 +84,7 @@ func (s *sentence) judge() {
 	for i := range s.claims {
 		c := &s.claims[i]
 		if s.isBacked(c) {
-			s.source(c)
+			s.addSource(c)
 		} else {
 			open = append(open, c)
 		}
@@ -97,8 +97,8 @@ func (s *sentence) judge() {
 // judgeOpen judges a number that the evidence does not have.
 func (s *sentence) judgeOpen(c *claim) {
 	switch {
-	case s.derived && s.looked < maxDerived && s.follows(c):
-		s.source(c)
+	case s.derived && s.looked < maxDerived && s.followsFromNumbers(c):
+		s.addSource(c)
 		slices.SortStableFunc(s.sources, func(a, b source) int { return a.start - b.start })
 	case len(s.strange) < maxListed:
 		s.strange = append(s.strange, strings.TrimSpace(s.search.text[c.start:c.end]))
@@ -185,7 +185,7 @@ func (s *sentence) isPair(c *claim) bool {
 	all := func(backs func(part *claim) bool) bool {
 		return !slices.ContainsFunc(parts, func(part claim) bool { return !backs(&part) })
 	}
-	if all(func(part *claim) bool { return anyIn(s.itself[kind{}], exactly(part.means[0].value)) }) {
+	if all(func(part *claim) bool { return anyIn(s.itself[kind{}], exactBounds(part.means[0].value)) }) {
 		return true
 	}
 	holders := s.withValue(parts[0].means[0].value)
@@ -199,11 +199,11 @@ func (s *sentence) isPair(c *claim) bool {
 	if !s.derived {
 		return false
 	}
-	d := s.derive()
+	d := s.derivedValues()
 	for _, w := range [...]way{counted, mean} {
 		if all(func(part *claim) bool {
 			for k, values := range d.values {
-				if k.way == w && anyIn(values, part.bounds(part.means[0], kind{way: mean}, s)) {
+				if k.way == w && anyIn(values, part.boundsOf(part.means[0], kind{way: mean}, s)) {
 					return true
 				}
 			}
@@ -263,7 +263,7 @@ func (s *sentence) isCount(c *claim) bool {
 func (s *sentence) isEmergency(c *claim) bool {
 	switch s.search.text[c.start:c.end] {
 	case "112", "911", "999", "110", "113", "115", "117", "118", "119", "000", "111", "988", "101", "102", "103", "144", "15", "17", "18", "061", "116", "211", "311":
-		return s.says(help)
+		return s.hasSense(help)
 	}
 	return false
 }
@@ -283,7 +283,7 @@ func (s *sentence) isNamed(c *claim) (known, ok bool) {
 	if monthOf(lower) > 0 || senseOf(lower) != 0 || isCurrency(lower) {
 		return false, false
 	}
-	if values := s.behind[lower]; len(values) > 0 {
+	if values := s.afterWord[lower]; len(values) > 0 {
 		return true, slices.Contains(values, c.means[0].value)
 	}
 	isName := !s.hasWord(lower)
@@ -328,12 +328,12 @@ func (s *sentence) isDerived(c *claim) bool {
 	if s.looked++; s.looked > maxDerived {
 		return false
 	}
-	d := s.derive()
+	d := s.derivedValues()
 	if d.values.has(c, s) {
 		return true
 	}
 	if s.pool == nil {
-		s.names(d)
+		s.collectNamed(d)
 	}
 	isNear := func(o *object) bool { return o.array != nil && o.isNear() }
 	return s.pool.has(c, s) || !slices.ContainsFunc(s.named, isNear) && d.rows.has(c, s)

@@ -168,7 +168,7 @@ func TestEdges(t *testing.T) {
 	judgeAll(t, "", `[{"v":5},{"v":20},{"v":31},{"v":90}]`, []answer{{"The first two have 25.", true}, {"The first three have 56.", true}, {"The first three have 59.", false}})
 	judgeAll(t, "", `[{"disk_used_gb":40,"disk_free_kg":30},{"disk_used_gb":20,"disk_free_kg":7}]`, []answer{{"It is 97 in all.", false}, {"It is 60 GB in all.", true}})
 	judgeAll(t, "", `{"price":250,"off_pct":12,"tax_pct":19}`, []answer{{"With 0 % it is 12 % off, so 220.", false}, {"It is 19 % more and 12 % off, so 220.", true}})
-	if got := amountOf(t, "over ~5").rounded; got != near|over {
+	if got := amountOf(t, "over ~5").rounded; got != near|moreThan {
 		t.Errorf("two signs say %b", got)
 	}
 }

@@ -73,7 +73,7 @@ func (s Set) add(n *number) {
 func (s Set) addLiteral(literal string) {
 	if v, err := strconv.ParseFloat(literal, 64); err == nil {
 		whole, fraction, _ := strings.Cut(strconv.FormatFloat(math.Abs(v), 'f', -1, 64), ".")
-		s[read(whole, fraction).key] = true
+		s[newReading(whole, fraction).key] = true
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 	maxCompared = 20_000 // in the whole answer
 )
 
-// names collects the objects that the sentence names, and derives from them.
-func (s *sentence) names(d *derived) {
+// collectNamed collects the objects that the sentence names, and derives from them.
+func (s *sentence) collectNamed(d *derived) {
 	s.pool = pool{}
 	text := casefold.Fold(s.text)
 	for at := 0; at < len(text) && s.compared < maxCompared && len(s.named) < maxNamed; {
@@ -41,19 +41,19 @@ func (s *sentence) names(d *derived) {
 		at += len(word)
 	}
 	for _, o := range s.named {
-		s.object(d, o)
+		s.deriveNamed(d, o)
 	}
-	s.together(d)
+	s.compareNamed(d)
 	s.lineCounts(d)
-	s.counts(d)
+	s.countCompared(d)
 	s.pool.sort()
 }
 
-// object derives from one that is named.
-func (s *sentence) object(d *derived, o *object) {
-	d.pairs(s.pool, o.amounts)
-	askedOf(s.pool, o.amounts, s.asked)
-	d.shares(s.pool, o)
+// deriveNamed derives from one that is named.
+func (s *sentence) deriveNamed(d *derived, o *object) {
+	d.derivePairs(s.pool, o.amounts)
+	askedOf(s.pool, o.amounts, s.askedNumbers)
+	d.deriveShares(s.pool, o)
 	for _, a := range o.amounts[:min(len(o.amounts), maxPaired)] {
 		if !a.isName {
 			s.pool.add(kind{unit: a.unit, near: true, row: o.array != nil, percent: a.percent}, a.value)
@@ -70,8 +70,8 @@ func (s *sentence) withHolder(a amount, holder *object) {
 		if h.isName || h.unit != a.unit || h.percent != a.percent {
 			continue
 		}
-		additive(s.pool, a, h)
-		percentage(s.pool, a.value, h.value)
+		addSums(s.pool, a, h)
+		addPercentages(s.pool, a.value, h.value)
 	}
 }
 
@@ -85,8 +85,8 @@ func (s *sentence) valuesIn(c *column) (values []float64) {
 	return values
 }
 
-// together compares what is named of one array.
-func (s *sentence) together(d *derived) {
+// compareNamed compares what is named of one array.
+func (s *sentence) compareNamed(d *derived) {
 	for i := range d.columns {
 		c := &d.columns[i]
 		if len(s.named) < 2 || len(c.of.numbers) > 0 {
@@ -94,8 +94,8 @@ func (s *sentence) together(d *derived) {
 		}
 		values := s.valuesIn(c)
 		if len(values) == 2 {
-			additive(s.pool, amount{value: values[0], memberKind: c.memberKind}, amount{value: values[1], memberKind: c.memberKind})
-			percentage(s.pool, values[0], values[1])
+			addSums(s.pool, amount{value: values[0], memberKind: c.memberKind}, amount{value: values[1], memberKind: c.memberKind})
+			addPercentages(s.pool, values[0], values[1])
 		}
 		if len(values) > 2 && len(values) < len(c.of.rows) {
 			s.pool.add(kind{way: summed, unit: c.unit, percent: c.percent}, totalOf(c.memberKind, values).sum)
@@ -114,18 +114,18 @@ func (s *sentence) lineCounts(d *derived) {
 
 // isCompared says whether a word of the sentence compares with a claim, which is an amount.
 func (s *sentence) isCompared(c *claim) bool {
-	return c.forms&asAmount != 0 && c.meanings > 0 && (c.rounded != 0 || s.says(less|change|over|under))
+	return c.forms&asAmount != 0 && c.meanings > 0 && (c.rounded != 0 || s.hasSense(less|change|moreThan|under))
 }
 
-// counts counts the elements above and below a number of the sentence that a word compares
+// countCompared counts the elements above and below a number of the sentence that a word compares
 // with.
-func (s *sentence) counts(d *derived) {
+func (s *sentence) countCompared(d *derived) {
 	for _, c := range s.claims {
 		if !s.isCompared(&c) {
 			continue
 		}
 		for i := range d.columns {
-			for _, count := range d.columns[i].countAgainst(c.value(c.means[0])) {
+			for _, count := range d.columns[i].countAgainst(c.signedValue(c.means[0])) {
 				if count > 0 {
 					s.pool.add(kind{way: counted}, count)
 				}

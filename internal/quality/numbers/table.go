@@ -13,15 +13,15 @@ import (
 	"sluice/internal/quality/casefold"
 )
 
-// array derives what follows from an array.
-func (d *derived) array(e *evidence, a *array) {
+// deriveArray derives what follows from an array.
+func (d *derived) deriveArray(e *evidence, a *array) {
 	d.values.add(kind{way: counted}, float64(a.length))
 	if len(a.numbers) > 0 && len(a.numbers) == a.length {
 		c := column{of: a, values: a.numbers, memberKind: memberKind{unit: a.unit}}
-		c = d.column(c)
-		d.firsts(a.numbers, a.unit)
-		d.against(c, e.asked[:min(len(e.asked), maxAsked)])
-		d.withHolder(a, aggregate([]column{c}, nil), e.asked)
+		c = d.addColumn(c)
+		d.addFirstSums(a.numbers, a.unit)
+		d.addCounts(c, e.askedNumbers[:min(len(e.askedNumbers), maxAsked)])
+		d.withHolder(a, sumColumns([]column{c}, nil), e.askedNumbers)
 	}
 	if len(a.rows) == 0 || len(a.rows) != a.length {
 		return
@@ -29,27 +29,27 @@ func (d *derived) array(e *evidence, a *array) {
 	d.nameByWords(a)
 	columns := columnsOf(a)
 	for _, c := range columns {
-		c = d.column(c)
-		d.against(c, append([]float64{0}, e.asked[:min(len(e.asked), maxAsked)]...))
+		c = d.addColumn(c)
+		d.addCounts(c, append([]float64{0}, e.askedNumbers[:min(len(e.askedNumbers), maxAsked)]...))
 	}
 	if len(columns) == 1 {
-		d.firsts(columns[0].values, columns[0].unit)
+		d.addFirstSums(columns[0].values, columns[0].unit)
 	}
-	whole := aggregate(columns, a.rows)
-	d.aggregates(whole)
+	whole := sumColumns(columns, a.rows)
+	d.addTotals(whole)
 	for i, x := range whole.columns {
 		for _, y := range whole.columns[:i] {
 			if x.unit == y.unit && !x.percent && !y.percent && haveWordInCommon(x.words, y.words) {
-				additive(d.values, amount{value: x.sum, memberKind: x.memberKind}, amount{value: y.sum, memberKind: y.memberKind})
-				percentage(d.values, x.sum, y.sum)
+				addSums(d.values, amount{value: x.sum, memberKind: x.memberKind}, amount{value: y.sum, memberKind: y.memberKind})
+				addPercentages(d.values, x.sum, y.sum)
 			}
 		}
 	}
 	for _, p := range whole.products {
 		d.sums = append(d.sums, math.Abs(p.sum))
 	}
-	d.withHolder(a, whole, e.asked)
-	d.groups(e, a, whole)
+	d.withHolder(a, whole, e.askedNumbers)
+	d.deriveGroups(e, a, whole)
 }
 
 // columnsOf returns the amounts that all elements of an array have.
@@ -74,8 +74,8 @@ func columnsOf(a *array) []column {
 	return list
 }
 
-// column notes one, with its sum and its order.
-func (d *derived) column(c column) column {
+// addColumn notes one, with its sum and its order.
+func (d *derived) addColumn(c column) column {
 	for _, v := range c.values {
 		c.sum += v
 		c.sorted = append(c.sorted, math.Abs(v))
@@ -85,7 +85,7 @@ func (d *derived) column(c column) column {
 	d.columns = append(d.columns, c)
 	d.sums = append(d.sums, math.Abs(c.sum))
 	if len(c.of.numbers) > 0 {
-		d.total(totalOf(c.memberKind, c.values), len(c.values))
+		d.addTotal(totalOf(c.memberKind, c.values), len(c.values))
 	}
 	return c
 }
@@ -93,8 +93,8 @@ func (d *derived) column(c column) column {
 // firstRows is how many elements an array may have of which the first few are summed.
 const firstRows = 7
 
-// firsts derives the sums of the first elements.
-func (d *derived) firsts(values []float64, u unit) {
+// addFirstSums derives the sums of the first elements.
+func (d *derived) addFirstSums(values []float64, u unit) {
 	sum := 0.0
 	for _, v := range values[:min(len(values), firstRows)] {
 		sum += v
@@ -104,8 +104,8 @@ func (d *derived) firsts(values []float64, u unit) {
 	}
 }
 
-// against counts the elements above, below and equal to numbers.
-func (d *derived) against(c column, numbers []float64) {
+// addCounts counts the elements above, below and equal to numbers.
+func (d *derived) addCounts(c column, numbers []float64) {
 	for _, n := range numbers {
 		for _, count := range c.countAgainst(n) {
 			d.values.add(kind{way: counted}, count)
@@ -156,8 +156,8 @@ type totals struct {
 	products []total // of two columns
 }
 
-// aggregate sums columns over some elements of their array.
-func aggregate(columns []column, rows []*object) totals {
+// sumColumns sums columns over some elements of their array.
+func sumColumns(columns []column, rows []*object) totals {
 	t := totals{count: len(rows), columns: make([]total, len(columns))}
 	for i, c := range columns {
 		t.columns[i].memberKind = c.memberKind
@@ -178,8 +178,8 @@ func aggregate(columns []column, rows []*object) totals {
 	return t
 }
 
-// of returns the same columns for some elements.
-func of(columns []column, rows []int) []column {
+// selectRows returns the same columns for some elements.
+func selectRows(columns []column, rows []int) []column {
 	list := make([]column, len(columns))
 	for i, c := range columns {
 		list[i] = column{name: c.name, of: c.of, memberKind: c.memberKind, values: make([]float64, 0, len(rows))}
@@ -190,8 +190,8 @@ func of(columns []column, rows []int) []column {
 	return list
 }
 
-// total notes one of so many elements, with its mean.
-func (d *derived) total(t total, count int) {
+// addTotal notes one of so many elements, with its mean.
+func (d *derived) addTotal(t total, count int) {
 	k := kind{way: summed, unit: t.unit, percent: t.percent}
 	if isAdditive(t.unit) {
 		d.values.add(k, t.sum)
@@ -204,10 +204,10 @@ func (d *derived) total(t total, count int) {
 	d.values.add(k, t.sum/float64(max(1, count)))
 }
 
-// aggregates notes sums and means.
-func (d *derived) aggregates(t totals) {
+// addTotals notes sums and means.
+func (d *derived) addTotals(t totals) {
 	for _, c := range t.columns {
-		d.total(c, t.count)
+		d.addTotal(c, t.count)
 	}
 	for _, p := range t.products {
 		d.values.add(kind{way: reckoned, unit: p.unit}, p.sum)
@@ -228,7 +228,7 @@ func (d *derived) holderOf(a *array) []amount {
 	for _, c := range d.columns {
 		for _, o := range others {
 			if c.of == a && mayShare(o.unit, c.unit) {
-				d.against(c, []float64{o.value})
+				d.addCounts(c, []float64{o.value})
 			}
 		}
 	}
@@ -249,13 +249,13 @@ func (d *derived) withHolder(a *array, t totals, asked []float64) {
 			}
 			d.values.add(kind{way: summed, unit: c.unit}, c.sum+o.value)
 			d.values.add(kind{way: reckoned, unit: c.unit}, math.Abs(c.sum-o.value))
-			percentage(d.values, c.sum, o.value)
+			addPercentages(d.values, c.sum, o.value)
 		}
 	}
 }
 
-// groups derives from the elements that have one value of a text or a truth value.
-func (d *derived) groups(e *evidence, a *array, whole totals) {
+// deriveGroups derives from the elements that have one value of a text or a truth value.
+func (d *derived) deriveGroups(e *evidence, a *array, whole totals) {
 	columns := columnsOf(a)
 	for _, name := range labelNames(a) {
 		if e.stopped() {
@@ -267,10 +267,10 @@ func (d *derived) groups(e *evidence, a *array, whole totals) {
 		}
 		isUnique := len(g.values) == len(a.rows)
 		for _, value := range g.values {
-			d.group(columns, g.byValue[value], whole, isUnique, len(g.byDay) == 0)
+			d.deriveGroup(columns, g.byValue[value], whole, isUnique, len(g.byDay) == 0)
 		}
 		for _, rows := range g.byDay {
-			d.group(columns, rows, whole, false, false)
+			d.deriveGroup(columns, rows, whole, false, false)
 		}
 	}
 }
@@ -286,8 +286,8 @@ type rowGroups struct {
 func (e *evidence) groupBy(a *array, name string) rowGroups {
 	g := rowGroups{byValue: map[string][]int{}, byDay: map[int][]int{}}
 	for i, row := range a.rows {
-		value := row.label(name)
-		if t, ok := row.day(name); ok {
+		value := row.labelOf(name)
+		if t, ok := row.dayOf(name); ok {
 			value = t.Format(time.DateOnly)
 			day := e.compareDay(t)
 			g.byDay[day] = append(g.byDay[day], i)
@@ -315,8 +315,8 @@ func labelNames(a *array) []string {
 	return list
 }
 
-// label returns a text or truth value; "": there is none.
-func (o *object) label(name string) string {
+// labelOf returns a text or truth value; "": there is none.
+func (o *object) labelOf(name string) string {
 	for _, l := range o.labels {
 		if l.name == name {
 			return l.value
@@ -325,8 +325,8 @@ func (o *object) label(name string) string {
 	return ""
 }
 
-// day returns a member that is a date.
-func (o *object) day(name string) (t time.Time, ok bool) {
+// dayOf returns a member that is a date.
+func (o *object) dayOf(name string) (t time.Time, ok bool) {
 	for _, t := range o.times {
 		if t.name == name && t.Year() > 0 {
 			return t.Time, true
@@ -335,9 +335,9 @@ func (o *object) day(name string) (t time.Time, ok bool) {
 	return t, false
 }
 
-// group derives from some elements: how many there are, and their sums. Of elements that are
+// deriveGroup derives from some elements: how many there are, and their sums. Of elements that are
 // each alone in their group only the count is of interest: their values stand in the evidence.
-func (d *derived) group(columns []column, rows []int, whole totals, isUnique, withRest bool) {
+func (d *derived) deriveGroup(columns []column, rows []int, whole totals, isUnique, withRest bool) {
 	count, n := float64(len(rows)), float64(whole.count)
 	d.values.add(kind{way: counted}, count)
 	d.values.add(kind{way: share}, count/n*100)
@@ -351,9 +351,9 @@ func (d *derived) group(columns []column, rows []int, whole totals, isUnique, wi
 	if len(columns) == 0 {
 		return
 	}
-	t := aggregate(of(columns, rows), nil)
+	t := sumColumns(selectRows(columns, rows), nil)
 	t.count = len(rows)
-	d.aggregates(t)
+	d.addTotals(t)
 	for i, c := range t.columns {
 		all := whole.columns[i]
 		if all.sum != 0 && !c.percent {
@@ -362,7 +362,7 @@ func (d *derived) group(columns []column, rows []int, whole totals, isUnique, wi
 		if !withRest {
 			continue
 		}
-		d.total(total{memberKind: c.memberKind, sum: all.sum - c.sum, above: all.above - c.above, below: all.below - c.below}, whole.count-len(rows))
+		d.addTotal(total{memberKind: c.memberKind, sum: all.sum - c.sum, above: all.above - c.above, below: all.below - c.below}, whole.count-len(rows))
 		if all.sum != 0 && !c.percent {
 			d.values.add(kind{way: share}, (1-c.sum/all.sum)*100)
 		}
@@ -395,8 +395,8 @@ func mayName(text string) bool {
 	return len(text) <= maxName && len([]rune(text)) >= minName && text != "true" && text != "false"
 }
 
-// name notes the texts of an object.
-func (d *derived) name(o *object) {
+// nameObject notes the texts of an object.
+func (d *derived) nameObject(o *object) {
 	for _, l := range o.labels {
 		text := strings.TrimSpace(l.value)
 		if !mayName(text) {

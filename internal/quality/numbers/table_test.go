@@ -174,13 +174,13 @@ func TestNamedElements(t *testing.T) {
 func TestNameByWords(t *testing.T) {
 	t.Parallel()
 	e := readResult(`[{"a":"FC Bayern München"},{"a":"FC Köln"},{"a":"Bayern Hof"}]`)
-	d := e.derive()
+	d := e.derivedValues()
 	for word, want := range map[string]int{"münchen": 1, "köln": 1, "bayern": 1, "hof": 0, "fc": 2} {
 		if got := len(d.names[word]); got != want {
 			t.Errorf("%s names %d elements, want %d", word, got, want)
 		}
 	}
-	if d := readResult(`[{"a":"one word"},{"a":"x"},{"a":"x"},{"a":"x"},{"a":"x"},{"a":"x"}]`).derive(); len(d.names["word"]) > 0 {
+	if d := readResult(`[{"a":"one word"},{"a":"x"},{"a":"x"},{"a":"x"},{"a":"x"},{"a":"x"}]`).derivedValues(); len(d.names["word"]) > 0 {
 		t.Error("a word names an element of six")
 	}
 }
@@ -190,7 +190,7 @@ func TestName(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"tea": true, "te": false, "true": false, "false": false, "true tea": true, " tea ": true, "字字字": true, "字字": false, "(tea)": false, strings.Repeat("a", maxName): true, strings.Repeat("a", maxName+1): false, "Ärzte": true} {
 		d := derived{names: map[string][]named{}}
-		d.name(&object{labels: []label{{"a", text}}})
+		d.nameObject(&object{labels: []label{{"a", text}}})
 		if got := len(d.names) > 0; got != want {
 			t.Errorf("%.20q is a name: %v", text, got)
 		}

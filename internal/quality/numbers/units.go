@@ -191,8 +191,8 @@ func periodOf(word string) unit {
 // bounds are what a claim may be, both included.
 type bounds struct{ low, high float64 }
 
-// degrees is inUnit for temperatures. A degree may be one of either scale.
-func (b bounds) degrees(from, to unit) []bounds {
+// convertDegrees is inUnit for temperatures. A degree may be one of either scale.
+func (b bounds) convertDegrees(from, to unit) []bounds {
 	fahrenheit := bounds{b.low*9/5 + 32, b.high*9/5 + 32}
 	celsius := bounds{(b.low - 32) * 5 / 9, (b.high - 32) * 5 / 9}
 	switch {
@@ -210,7 +210,7 @@ func (b bounds) degrees(from, to unit) []bounds {
 // a kilobyte; none: the one does not convert to the other.
 func (b bounds) inUnit(from, to unit) []bounds {
 	if from == "c" || from == "f" {
-		return b.degrees(from, to)
+		return b.convertDegrees(from, to)
 	}
 	scaled := func(f float64) bounds { return bounds{b.low * f, b.high * f} }
 	dimension, size := dimensionOf(from)

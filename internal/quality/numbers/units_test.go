@@ -112,7 +112,7 @@ func TestInUnit(t *testing.T) {
 		{1, "kcal", "kj", nil},
 	} {
 		var got []float64
-		for _, b := range exactly(tt.v).inUnit(tt.from, tt.to) {
+		for _, b := range exactBounds(tt.v).inUnit(tt.from, tt.to) {
 			if b.low > b.high {
 				t.Errorf("%v %s in %s: %v", tt.v, tt.from, tt.to, b)
 			}

@@ -98,18 +98,18 @@ type sense uint16
 
 // Senses of words.
 const (
-	near    sense = 1 << iota // about: the number before which it stands is rounded
-	over                      // more than: it is rounded down
-	under                     // almost: it is rounded up
-	less                      // what is negative may stand without its sign
-	change                    // a percentage is one of the difference
-	ratio                     // one thing by another
-	average                   // a mean is rounded
-	help                      // a number of calling
-	weekday                   // a day of the month follows
-	joint                     // between the first and the last of a range, or two of a kind
-	article                   // may stand before a number
-	atTime                    // a time of day follows
+	near     sense = 1 << iota // about: the number before which it stands is rounded
+	moreThan                   // more than: it is rounded down
+	under                      // almost: it is rounded up
+	less                       // what is negative may stand without its sign
+	change                     // a percentage is one of the difference
+	ratio                      // one thing by another
+	average                    // a mean is rounded
+	help                       // a number of calling
+	weekday                    // a day of the month follows
+	joint                      // between the first and the last of a range, or two of a kind
+	article                    // may stand before a number
+	atTime                     // a time of day follows
 )
 
 // senseOf returns what a word in lower case says.
@@ -120,9 +120,9 @@ func senseOf(word string) sense {
 	case "nearly", "almost", "fast", "knapp", "presque", "casi", "quasi", "bijna", "quase", "почти", "beinahe", "ほぼ":
 		return under
 	case "over", "über", "gut", "oltre", "exceeding", "ruim", "plus", "más", "più", "более", "свыше", "mehr", "more":
-		return over | change
+		return moreThan | change
 	case "above", "exceeds", "exceeded", "oberhalb", "passed", "reached", "least", "mindestens", "erreicht", "atteint", "dépassé", "alcanzado", "superado", "almeno", "superato":
-		return over
+		return moreThan
 	case "minus", "below", "spent", "spend", "paid", "pay", "owe", "owes", "owed", "lost", "lose", "loses", "loss", "losses", "behind", "negative", "debit", "deficit", "debt", "overdrawn", "withdrawn", "charged", "under", "unter", "verloren", "verlust", "ausgegeben", "bezahlt", "gezahlt", "schulden", "schuldet", "ausgaben", "rückstand", "moins", "dépensé", "payé", "perdu", "perte", "dette", "dépenses", "sous", "gastado", "gastaste", "gasto", "gastos", "pagado", "pagaste", "perdido", "pérdida", "debe", "debes", "deuda", "bajo", "speso", "spese", "pagato", "perso", "perdita", "deve", "debito", "sotto", "gasté", "expenses", "outflow", "outflows", "costs", "cost":
 		return less
 	case "less", "weniger", "menos", "meno", "fell", "fallen", "falls", "drop", "dropped", "drops", "decline", "declined", "decrease", "decreased", "down", "lower", "shrinks", "shrank", "shrink", "reduced", "reduction", "sank", "gesunken", "gefallen", "sinkt", "fiel", "rückgang", "niedriger", "baissé", "baisse", "diminué", "recul", "bajado", "bajó", "cayó", "caída", "disminuyó", "sceso", "calo", "diminuito", "caduto", "cala", "меньше":

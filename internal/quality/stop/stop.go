@@ -32,12 +32,12 @@ func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 	t := &turn{before: r.before, cancel: cancel, sink: run.Out{Sink: sink}}
 	t.Owner = t
 	result, err := r.inner.Run(ctx, req, t)
-	t.release()
+	t.releaseHeld()
 	if t.sink.Err != nil {
 		return result, t.sink.Err
 	}
 	if t.found {
-		return t.ended(req, result), nil
+		return t.endedResult(req, result), nil
 	}
 	return result, err
 }
@@ -60,9 +60,9 @@ type turn struct {
 // bytesPerToken is the estimate for text whose figures never came.
 const bytesPerToken = 4
 
-// ended returns the result of a run that was cancelled at a string. The model did not report the
+// endedResult returns the result of a run that was cancelled at a string. The model did not report the
 // figures of its last call then, so figures that are too low are estimated.
-func (t *turn) ended(req *chat.Request, result stream.Result) stream.Result {
+func (t *turn) endedResult(req *chat.Request, result stream.Result) stream.Result {
 	result.Reason, result.Paused, result.Required = stream.Stop, nil, nil
 	asked := 0
 	for _, m := range req.Messages() {
@@ -87,20 +87,20 @@ func (t *turn) EmitText(piece *stream.Delta) error {
 		return t.sink.Err
 	}
 	if piece.Attribution != t.author {
-		t.release()
+		t.releaseHeld()
 		t.author = piece.Attribution
 	}
 	text := t.held + piece.Text
 	t.held = ""
 	if at := t.firstIn(text); at >= 0 {
 		t.found = true
-		t.emit(text[:at])
+		t.emitText(text[:at])
 		_ = t.sink.Flush()
 		t.cancel(errFound)
 		return t.sink.Err
 	}
 	keep := t.openEnd(text)
-	t.emit(text[:len(text)-keep])
+	t.emitText(text[:len(text)-keep])
 	t.held = text[len(text)-keep:]
 	return t.sink.Err
 }
@@ -128,19 +128,19 @@ func (t *turn) openEnd(text string) (longest int) {
 	return longest
 }
 
-// emit emits a text, unless it is empty.
-func (t *turn) emit(text string) {
+// emitText emits a text, unless it is empty.
+func (t *turn) emitText(text string) {
 	if text != "" {
 		t.size += len(text)
 		_ = t.sink.Emit(&stream.Delta{Attribution: t.author, Text: text})
 	}
 }
 
-// release emits the held text.
-func (t *turn) release() {
+// releaseHeld emits the held text.
+func (t *turn) releaseHeld() {
 	text := t.held
 	t.held = ""
-	t.emit(text)
+	t.emitText(text)
 }
 
 // Pass implements run.Owner. Behind the end of the answer it drops questions to people and clients. A
@@ -152,7 +152,7 @@ func (t *turn) Pass(ev stream.Event, _ bool) error {
 			return t.sink.Err
 		}
 	}
-	t.release()
+	t.releaseHeld()
 	return t.sink.Emit(ev)
 }
 

@@ -55,8 +55,8 @@ type runner struct {
 // Run implements stream.Runner.
 func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	t := newTurn(r, ctx, req, sink)
-	err := t.run()
-	t.settle("") // unless something was emitted
+	err := t.runTurn()
+	t.settleInner("") // unless something was emitted
 	if err == nil {
 		err = t.sink.Err
 	}

@@ -353,7 +353,7 @@ func TestBounds(t *testing.T) {
 	}
 	var all results
 	all.add("t", strings.Repeat("x", 2*maxResults))
-	if shown := all.quotes(); len(shown) != 1 || len(shown[0].ForModel()) > maxResult {
+	if shown := all.asQuotes(); len(shown) != 1 || len(shown[0].ForModel()) > maxResult {
 		t.Errorf("of one long result %d are shown", len(shown))
 	}
 	pieces := 0

@@ -31,8 +31,8 @@ type turn struct {
 
 // stretch is a text of one speaker.
 type stretch struct {
-	who  stream.Attribution
-	text []byte
+	speaker stream.Attribution
+	text    []byte
 }
 
 func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {
@@ -46,11 +46,11 @@ func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink
 	return t
 }
 
-// run answers the request.
-func (t *turn) run() error {
-	if asked, ok := t.opening(); ok {
+// runTurn answers the request.
+func (t *turn) runTurn() error {
+	if asked, ok := t.openingRequest(); ok {
 		t.out.Reason, t.out.Keyed = stream.Stop, t.Keyed
-		return t.ask(described(asked, t.req.Answer))
+		return t.askForObject(withDescription(asked, t.req.Answer))
 	}
 	own := *t.req
 	own.Facts.Held = func() bool { return true }
@@ -62,17 +62,17 @@ func (t *turn) run() error {
 	case "":
 		return errors.New("the runner returned before its answer was complete")
 	case stream.Stop:
-		return t.ask(described(t.question(), t.req.Answer))
+		return t.askForObject(withDescription(t.objectRequest(), t.req.Answer))
 	case stream.MaxTokens, stream.MaxSteps: // a client must not read the text for an object
 		t.out.Reason = stream.MaxTokens
 	}
-	t.settle(t.text())
-	t.release()
+	t.settleInner(t.heldText())
+	t.releaseHeld()
 	return nil
 }
 
-// opening returns what the agent asks first, if the turn begins with that.
-func (t *turn) opening() (*chat.ModelRequest, bool) {
+// openingRequest returns what the agent asks first, if the turn begins with that.
+func (t *turn) openingRequest() (*chat.ModelRequest, bool) {
 	if t.Opening == nil || t.req.Resumed != nil {
 		return nil, false
 	}
@@ -86,9 +86,9 @@ func (t *turn) answeredBy(key string) {
 	}
 }
 
-// ask asks for the object and emits it. An object that was cut is a limit like any other: of the
+// askForObject asks for the object and emits it. An object that was cut is a limit like any other: of the
 // text there is, what the agent has said counts more than half an object.
-func (t *turn) ask(req *chat.ModelRequest) error {
+func (t *turn) askForObject(req *chat.ModelRequest) error {
 	t.sink.Flush()
 	if t.sink.Err != nil {
 		return t.sink.Err
@@ -103,15 +103,15 @@ func (t *turn) ask(req *chat.ModelRequest) error {
 	switch {
 	case err == nil:
 		t.answeredBy(reply.Key)
-		t.settle(string(reply.JSON))
-		t.say(stream.Attribution{}, string(reply.JSON))
+		t.settleInner(string(reply.JSON))
+		t.emitText(stream.Attribution{}, string(reply.JSON))
 	case errors.Is(err, ErrCut):
 		t.out.Reason = stream.MaxTokens
 		if len(t.held) == 0 {
 			t.held = []stretch{{text: []byte(reply.Text)}}
 		}
-		t.settle(t.text())
-		t.release()
+		t.settleInner(t.heldText())
+		t.releaseHeld()
 	case errors.Is(err, ErrInvalid):
 		return &fault.Error{Type: fault.ModelError, Message: "The model gave no answer of the form that was asked for", Err: err}
 	default:
@@ -120,19 +120,19 @@ func (t *turn) ask(req *chat.ModelRequest) error {
 	return nil
 }
 
-// release emits the text that is held back, and from now on what comes.
-func (t *turn) release() {
+// releaseHeld emits the text that is held back, and from now on what comes.
+func (t *turn) releaseHeld() {
 	if t.released {
 		return
 	}
 	t.released = true
 	for _, s := range t.held {
-		t.say(s.who, string(s.text))
+		t.emitText(s.speaker, string(s.text))
 	}
 }
 
-// settle has the inner runner keep what is emitted, if it keeps its answer.
-func (t *turn) settle(sent string) {
+// settleInner has the inner runner keep what is emitted, if it keeps its answer.
+func (t *turn) settleInner(sent string) {
 	settle := t.out.StoreAnswer
 	if settle == nil {
 		return
@@ -143,8 +143,8 @@ func (t *turn) settle(sent string) {
 	}
 }
 
-// text returns what the inner runner has said.
-func (t *turn) text() string {
+// heldText returns what the inner runner has said.
+func (t *turn) heldText() string {
 	var all []byte
 	for _, s := range t.held {
 		all = append(all, s.text...)
@@ -155,8 +155,8 @@ func (t *turn) text() string {
 // maxPiece bounds a piece of a text, in bytes.
 const maxPiece = 16 << 10
 
-// say emits a text in pieces.
-func (t *turn) say(who stream.Attribution, text string) {
+// emitText emits a text in pieces.
+func (t *turn) emitText(who stream.Attribution, text string) {
 	for text != "" {
 		head, _ := chat.Truncate(text, maxPiece)
 		_ = t.sink.Emit(&stream.Delta{Attribution: who, Text: head})
@@ -169,8 +169,8 @@ func (t *turn) CallID(own string, _ bool) string { return own }
 
 // EmitText implements run.Owner.
 func (t *turn) EmitText(ev *stream.Delta) error {
-	if n := len(t.held); n == 0 || t.held[n-1].who != ev.Attribution {
-		t.held = append(t.held, stretch{who: ev.Attribution})
+	if n := len(t.held); n == 0 || t.held[n-1].speaker != ev.Attribution {
+		t.held = append(t.held, stretch{speaker: ev.Attribution})
 	}
 	last := &t.held[len(t.held)-1]
 	last.text = append(last.text, ev.Text...)
@@ -188,9 +188,9 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 			t.results.add(ev.Tool, ev.Result)
 		}
 	case *stream.Approval:
-		t.release()
+		t.releaseHeld()
 	case *stream.Reset:
-		t.cut(ev.Back)
+		t.cutHeld(ev.Back)
 		if !t.released {
 			return t.sink.Err
 		}
@@ -198,8 +198,8 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 	return t.sink.Emit(ev)
 }
 
-// cut drops so many bytes at the end of what is held back.
-func (t *turn) cut(back int) {
+// cutHeld drops so many bytes at the end of what is held back.
+func (t *turn) cutHeld(back int) {
 	for n := len(t.held); n > 0 && back > 0; n = len(t.held) {
 		last := &t.held[n-1]
 		if back < len(last.text) {

@@ -13,12 +13,12 @@ var sectionSchema string
 // Section is the section style of the configuration file. Without it guide stays nil.
 func Section(guide **Guide) file.Section {
 	return file.Section{Name: "style", Schema: sectionSchema, Read: func(n *file.Node) {
-		*guide = read(n)
+		*guide = readGuide(n)
 	}}
 }
 
-// read reads a guide. What is not given has the defaults that stand here.
-func read(n *file.Node) *Guide {
+// readGuide reads a guide. What is not given has the defaults that stand here.
+func readGuide(n *file.Node) *Guide {
 	g := &Guide{
 		Tone:     Tone{"conversational", "empathetic", "encouraging", n.Has("tone")},
 		Emojis:   Emojis{Success: "✅", Warning: "⚠️", Error: "❌", Info: "ℹ️", Max: -1, Named: n.Has("emojis")},

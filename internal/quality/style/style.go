@@ -72,15 +72,15 @@ type Reader struct {
 
 // Language is the tag of the language that r is written to in; empty: any.
 func (g *Guide) Language(r Reader) string {
-	if t := g.texts(r); r.Locale == "" && t != nil {
+	if t := g.textsFor(r); r.Locale == "" && t != nil {
 		return t.Lang
 	}
 	return r.Locale
 }
 
-// texts returns those of a reader's language, of one with the same first tag, or the
+// textsFor returns those of a reader's language, of one with the same first tag, or the
 // first; nil: there are none.
-func (g *Guide) texts(r Reader) *Texts {
+func (g *Guide) textsFor(r Reader) *Texts {
 	if g == nil || len(g.Texts) == 0 {
 		return nil
 	}
@@ -103,14 +103,14 @@ func (g *Guide) texts(r Reader) *Texts {
 // Frame returns what stands in front of an answer and behind it, as Markdown. Each is
 // empty, or ends or begins with a blank line.
 func (g *Guide) Frame(r Reader) (before, after string) {
-	t := g.texts(r)
+	t := g.textsFor(r)
 	if t == nil || !r.Frames {
 		return "", ""
 	}
-	if s := g.filled(t.Greeting, r); g.Greeting && s != "" {
+	if s := g.fillNames(t.Greeting, r); g.Greeting && s != "" {
 		before = s + "\n\n"
 	}
-	if s := g.filled(t.SignOff, r); g.SignOff && s != "" {
+	if s := g.fillNames(t.SignOff, r); g.SignOff && s != "" {
 		after = "\n\n" + s
 	}
 	return before, after
@@ -119,8 +119,8 @@ func (g *Guide) Frame(r Reader) (before, after string) {
 // FailureText returns the text in place of an answer that passed no check, as Markdown. Without a
 // text of the file it is the built-in one, in the tone and with the emoji that the file has for errors.
 func (g *Guide) FailureText(r Reader) string {
-	if t := g.texts(r); t != nil && t.Failure != "" {
-		return cmp.Or(g.filled(t.Failure, r), Failure)
+	if t := g.textsFor(r); t != nil && t.Failure != "" {
+		return cmp.Or(g.fillNames(t.Failure, r), Failure)
 	}
 	if g == nil {
 		return Failure
@@ -143,19 +143,19 @@ func soundsSorry(tone string) bool {
 	})
 }
 
-// filled puts the names into a text. Without a name its place goes, with the white space
+// fillNames puts the names into a text. Without a name its place goes, with the white space
 // and the comma before it.
-func (g *Guide) filled(text string, r Reader) string {
+func (g *Guide) fillNames(text string, r Reader) string {
 	name := ""
 	if g.UseName && r.Name != "" {
-		name = literal(oneLine(r.Name))
+		name = escapeMarkdown(oneLine(r.Name))
 	}
-	return strings.TrimSpace(put(put(text, "{name}", name), "{brand}", literal(g.Brand)))
+	return strings.TrimSpace(replacePlace(replacePlace(text, "{name}", name), "{brand}", escapeMarkdown(g.Brand)))
 }
 
-// put replaces a placeholder. Without a value the sentence that it stands in is
+// replacePlace replaces a placeholder. Without a value the sentence that it stands in is
 // dropped, so that no half of one is shown.
-func put(text, place, value string) string {
+func replacePlace(text, place, value string) string {
 	if value != "" || !strings.Contains(text, place) {
 		return strings.ReplaceAll(text, place, value)
 	}
@@ -198,8 +198,8 @@ func oneLine(name string) string {
 	return name
 }
 
-// literal is a text of which Markdown shows every character.
-func literal(s string) string {
+// escapeMarkdown is a text of which Markdown shows every character.
+func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if r < utf8.RuneSelf && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune(",-'/;:?%", r) {
@@ -242,17 +242,17 @@ func (g *Guide) Prompter() Prompter {
 	}
 	same := "How to write:"
 	for _, line := range []struct{ label, text string }{
-		{"You speak for ", g.Brand}, {"Personality: ", g.Personality}, {"Tone: ", g.tone()}, {"", g.humor()}, {"", g.emojis()},
+		{"You speak for ", g.Brand}, {"Personality: ", g.Personality}, {"Tone: ", g.tonePrompt()}, {"", g.humorPrompt()}, {"", g.emojiPrompt()},
 	} {
 		if line.text != "" {
-			same += bulleted(line.label + line.text)
+			same += bulletLine(line.label + line.text)
 		}
 	}
 	return Prompter{g, same}
 }
 
-// bulleted is a line of a prompt.
-func bulleted(line string) string { return "\n- " + line }
+// bulletLine is a line of a prompt.
+func bulletLine(line string) string { return "\n- " + line }
 
 // Prompt is that of the guide.
 func (p Prompter) Prompt(r Reader) string {
@@ -260,12 +260,12 @@ func (p Prompter) Prompt(r Reader) string {
 	if g == nil {
 		return ""
 	}
-	greet, signOff := g.frames(r)
-	return p.same + bulleted(greet) + bulleted(signOff)
+	greet, signOff := g.framePrompts(r)
+	return p.same + bulletLine(greet) + bulletLine(signOff)
 }
 
-// tone words the tones for the prompt.
-func (g *Guide) tone() string {
+// tonePrompt words the tones for the prompt.
+func (g *Guide) tonePrompt() string {
 	var list []string
 	for _, t := range []struct{ tone, when string }{{g.Tone.Default, ""}, {g.Tone.Error, " where something failed"}, {g.Tone.Success, " where something worked"}} {
 		if t.tone != "" {
@@ -275,8 +275,8 @@ func (g *Guide) tone() string {
 	return strings.Join(list, ", ")
 }
 
-// humor words the humor for the prompt.
-func (g *Guide) humor() string {
+// humorPrompt words the humor for the prompt.
+func (g *Guide) humorPrompt() string {
 	if g.Humor.Off {
 		return "No humor."
 	}
@@ -287,8 +287,8 @@ func (g *Guide) humor() string {
 	return strings.ToUpper(what[:1]) + what[1:] + ", " + g.Humor.Frequency + "."
 }
 
-// emojis words which emojis may be used for the prompt.
-func (g *Guide) emojis() string {
+// emojiPrompt words which emojis may be used for the prompt.
+func (g *Guide) emojiPrompt() string {
 	if g.Emojis.Off || g.Emojis.Max == 0 {
 		return "No emojis."
 	}
@@ -304,9 +304,9 @@ func (g *Guide) emojis() string {
 	return "Of emojis only these, sparingly: " + strings.Join(list, ", ") + "."
 }
 
-// frames says to a model what to say as greeting and sign-off: a text that code adds must
+// framePrompts says to a model what to say as greeting and sign-off: a text that code adds must
 // not come twice.
-func (g *Guide) frames(r Reader) (greet, signOff string) {
+func (g *Guide) framePrompts(r Reader) (greet, signOff string) {
 	before, after := g.Frame(r)
 	greet, signOff = "Do not greet.", "Do not sign off."
 	if g.Greeting && r.Frames && before == "" {

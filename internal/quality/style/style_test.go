@@ -25,7 +25,7 @@ const document = `style:
     pt-BR: {sign_off_text: "Abraços"}
 `
 
-func read(t *testing.T, content string) (*style.Guide, []string) {
+func readGuide(t *testing.T, content string) (*style.Guide, []string) {
 	t.Helper()
 	var g *style.Guide
 	r := file.Table{style.Section(&g)}.Read("f.yaml", []byte(content), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
@@ -38,7 +38,7 @@ func read(t *testing.T, content string) (*style.Guide, []string) {
 
 func guide(t *testing.T) *style.Guide {
 	t.Helper()
-	g, faults := read(t, document)
+	g, faults := readGuide(t, document)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -138,7 +138,7 @@ func TestWords(t *testing.T) {
 // All faults come at once, with their places.
 func TestSectionFaults(t *testing.T) {
 	t.Parallel()
-	_, faults := read(t, `style:
+	_, faults := readGuide(t, `style:
   tone: {default: 7}
   emojis: {max: 101}
   texts:
@@ -172,7 +172,7 @@ func TestBuiltInFailureText(t *testing.T) {
 		"tone: {}\n  emojis: {}":             "❌ I'm sorry. " + style.Failure,
 		"tone: {}\n  texts: {en: {failure_text: No.}}": "No.",
 	} {
-		g, faults := read(t, "style:\n  version: '1'\n  "+content+"\n")
+		g, faults := readGuide(t, "style:\n  version: '1'\n  "+content+"\n")
 		if got := g.FailureText(style.Reader{}); got != want || len(faults) > 0 {
 			t.Errorf("%s: %q, %v", content, got, faults)
 		}

@@ -58,8 +58,8 @@ func (a *audit) close() {
 	}
 }
 
-// failed reports a request whose credential does not count.
-func (a *audit) failed(r *http.Request, peers *Peers, method access.Method, reason string) {
+// logFailed reports a request whose credential does not count.
+func (a *audit) logFailed(r *http.Request, peers *Peers, method access.Method, reason string) {
 	const event = "auth_failed"
 	if a == nil || !a.tally.Line(tallied{event, peers.Client(r)}) {
 		return
@@ -67,16 +67,16 @@ func (a *audit) failed(r *http.Request, peers *Peers, method access.Method, reas
 	a.write(r, event, func(e *zerolog.Event) { e.Str("method", string(method)).Str("reason", reason) })
 }
 
-// limited reports a token that was not read.
-func (a *audit) limited(r *http.Request, peers *Peers) {
+// logLimited reports a token that was not read.
+func (a *audit) logLimited(r *http.Request, peers *Peers) {
 	const event = "limit_refused"
 	if a != nil && a.tally.Line(tallied{event, peers.Client(r)}) {
 		a.write(r, event, func(e *zerolog.Event) { e.Str("limit", limitName) })
 	}
 }
 
-// denied reports a credential that is good, of a tenant that is not served.
-func (a *audit) denied(r *http.Request, id *access.Identity) {
+// logDenied reports a credential that is good, of a tenant that is not served.
+func (a *audit) logDenied(r *http.Request, id *access.Identity) {
 	if a != nil {
 		a.write(r, "auth_denied", func(e *zerolog.Event) { e.Str("method", string(id.Method)).Str("reason", "tenant") })
 	}
@@ -94,8 +94,8 @@ func (a *audit) writeCounts(counts map[tallied]int) {
 	}
 }
 
-// used reports the first use of a key, or of a user without one, in a day.
-func (a *audit) used(r *http.Request, id *access.Identity) {
+// logFirstUse reports the first use of a key, or of a user without one, in a day.
+func (a *audit) logFirstUse(r *http.Request, id *access.Identity) {
 	if a == nil || id.IsAnonymous() || !a.isFirst(use{id.Tenant, id.ID, id.KeyID}) {
 		return
 	}

@@ -177,24 +177,24 @@ func (d *Door) Authenticate(r *http.Request) (*access.Identity, error) {
 	}
 	id, method, err := d.identify(r)
 	if err != nil {
-		return nil, d.refuse(r, method, err)
+		return nil, d.reportRefusal(r, method, err)
 	}
 	if d.cfg.Tenants != nil {
 		if known, enabled := d.cfg.Tenants(id.Tenant); !known || !enabled {
 			d.outcomes.Inc(string(method), string(forbidden))
-			d.audit.denied(r, id)
+			d.audit.logDenied(r, id)
 			return nil, &fault.Error{Type: fault.Forbidden, Message: "The credential belongs to no tenant that is served here"}
 		}
 	}
 	d.outcomes.Inc(string(method), string(accepted))
-	d.audit.used(r, id)
+	d.audit.logFirstUse(r, id)
 	return id, nil
 }
 
 // Knows says whether the head of a request leads to somebody: it shows a credential, a proxy
 // says who sent it, or none is needed.
 func (d *Door) Knows(r *http.Request) bool {
-	return len(r.Header["Authorization"])+len(r.Header["X-Api-Key"]) > 0 || d.anonymous != nil || d.proxy.speaks(r)
+	return len(r.Header["Authorization"])+len(r.Header["X-Api-Key"]) > 0 || d.anonymous != nil || d.proxy.namesUser(r)
 }
 
 // errNoCredential is the error of a request that shows none where one is needed.
@@ -209,14 +209,14 @@ func (d *Door) identify(r *http.Request) (*access.Identity, access.Method, error
 	if d.proxy.isImitated(r.Header) {
 		return nil, access.ByProxy, refusedFor("header_name")
 	}
-	credential, isKey, ok := shown(r.Header)
+	credential, isKey, ok := credentialOf(r.Header)
 	if !ok {
 		return nil, noMethod, refusedFor("form")
 	}
 	if isKey || credential != "" {
-		return d.prove(r, credential, isKey)
+		return d.verifyCredential(r, credential, isKey)
 	}
-	if id, shown, err := d.proxy.identify(r); shown {
+	if id, shown, err := d.proxy.identifyUser(r); shown {
 		return id, access.ByProxy, err
 	}
 	if d.anonymous != nil {
@@ -225,8 +225,8 @@ func (d *Door) identify(r *http.Request) (*access.Identity, access.Method, error
 	return nil, noMethod, errNoCredential
 }
 
-// prove asks the method of a credential, which is a key or a token.
-func (d *Door) prove(r *http.Request, credential string, isKey bool) (*access.Identity, access.Method, error) {
+// verifyCredential asks the method of a credential, which is a key or a token.
+func (d *Door) verifyCredential(r *http.Request, credential string, isKey bool) (*access.Identity, access.Method, error) {
 	if isKey || strings.HasPrefix(credential, keyPrefix) {
 		if d.cfg.Keys == nil {
 			return nil, access.ByKey, refusedFor("method")
@@ -237,13 +237,13 @@ func (d *Door) prove(r *http.Request, credential string, isKey bool) (*access.Id
 	if d.tokens == nil {
 		return nil, access.ByToken, refusedFor("method")
 	}
-	id, err := d.verify(r, credential)
+	id, err := d.verifyToken(r, credential)
 	return id, access.ByToken, err
 }
 
-// shown returns the credential that a client shows; empty: none. ok is false if there are
+// credentialOf returns the credential that a client shows; empty: none. ok is false if there are
 // several, or one of another form.
-func shown(h http.Header) (credential string, isKey, ok bool) {
+func credentialOf(h http.Header) (credential string, isKey, ok bool) {
 	bearer, keys := h["Authorization"], h["X-Api-Key"]
 	switch {
 	case len(bearer)+len(keys) == 0:
@@ -258,31 +258,31 @@ func shown(h http.Header) (credential string, isKey, ok bool) {
 	return rest, false, rest != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-// verify verifies a token. One that was not verified lately costs a signature: where too many
+// verifyToken verifies a token. One that was not verified lately costs a signature: where too many
 // were bad it is not read.
-func (d *Door) verify(r *http.Request, token string) (*access.Identity, error) {
+func (d *Door) verifyToken(r *http.Request, token string) (*access.Identity, error) {
 	id, err := d.tokens.Verify(r.Context(), token, false)
 	if err != jwt.ErrUnread {
 		return id, err
 	}
-	if wait := d.failures.wait(d.limitedAddress(r)); wait > 0 {
+	if wait := d.failures.retryAfter(d.limitedAddress(r)); wait > 0 {
 		return nil, &Limited{rate: d.failures.rate, fault: &fault.Error{Type: fault.RateLimited, RetryAfter: wait,
 			Message: "Too many credentials from this address were not valid; try again later"}}
 	}
 	return d.tokens.Verify(r.Context(), token, true)
 }
 
-// refuse counts and reports a request that is not answered, and returns what its client gets.
-func (d *Door) refuse(r *http.Request, method access.Method, err error) error {
+// reportRefusal counts and reports a request that is not answered, and returns what its client gets.
+func (d *Door) reportRefusal(r *http.Request, method access.Method, err error) error {
 	if err == errNoCredential {
 		d.outcomes.Inc(string(method), string(missing))
-		d.audit.failed(r, d.cfg.Peers, method, "missing")
+		d.audit.logFailed(r, d.cfg.Peers, method, "missing")
 		return access.Missing()
 	}
 	if bad, ok := errors.AsType[*access.Refused](err); ok {
 		d.outcomes.Inc(string(method), string(refused))
-		d.failures.add(d.limitedAddress(r))
-		d.audit.failed(r, d.cfg.Peers, method, bad.Reason)
+		d.failures.addFailure(d.limitedAddress(r))
+		d.audit.logFailed(r, d.cfg.Peers, method, bad.Reason)
 		if method == access.ByProxy {
 			return access.Missing() // no token was shown
 		}
@@ -290,7 +290,7 @@ func (d *Door) refuse(r *http.Request, method access.Method, err error) error {
 	}
 	if _, ok := errors.AsType[*Limited](err); ok {
 		d.outcomes.Inc(string(method), string(limited))
-		d.audit.limited(r, d.cfg.Peers)
+		d.audit.logLimited(r, d.cfg.Peers)
 	} else {
 		d.outcomes.Inc(string(method), string(unavailable))
 	}

@@ -383,7 +383,7 @@ func TestFailuresAreBounded(t *testing.T) {
 	f := newFailures(access.Quota{})
 	for n := range 300_000 {
 		addr := must(parseRanges(fmt.Sprintf("%d.%d.%d.1", 1+n>>16, n>>8&255, n&255)))[0]
-		f.add(addr)
+		f.addFailure(addr)
 	}
 	if n := f.ahead.Len(); n > maxAddresses {
 		t.Errorf("%d addresses", n)

@@ -34,9 +34,9 @@ func newFailures(r access.Quota) failures {
 	return failures{r, interval, interval * time.Duration(r.N), new(sync.Mutex), access.NewRecent[netip.Prefix, time.Time](maxAddresses)}
 }
 
-// wait returns how long it is until a credential of the address is read again; 0: it is now.
+// retryAfter returns how long it is until a credential of the address is read again; 0: it is now.
 // The zero Prefix never waits.
-func (f *failures) wait(addr netip.Prefix) time.Duration {
+func (f *failures) retryAfter(addr netip.Prefix) time.Duration {
 	if !addr.IsValid() {
 		return 0
 	}
@@ -49,8 +49,8 @@ func (f *failures) wait(addr netip.Prefix) time.Duration {
 	return max(0, time.Until(ahead)-f.burst+f.interval)
 }
 
-// add counts a failed credential.
-func (f *failures) add(addr netip.Prefix) {
+// addFailure counts a failed credential.
+func (f *failures) addFailure(addr netip.Prefix) {
 	if !addr.IsValid() {
 		return
 	}
@@ -76,7 +76,7 @@ func minTime(a, b time.Time) time.Time {
 // limitedAddress returns the address that failures count for: none for a peer that many stand
 // behind.
 func (d *Door) limitedAddress(r *http.Request) netip.Prefix {
-	if d.proxy != nil && contains(d.proxy.from, d.cfg.Peers.Client(r)) {
+	if d.proxy != nil && isInRanges(d.proxy.from, d.cfg.Peers.Client(r)) {
 		return netip.Prefix{}
 	}
 	return d.cfg.Peers.Limited(r)

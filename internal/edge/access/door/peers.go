@@ -24,24 +24,24 @@ func NewPeers(trusted []netip.Prefix) *Peers { return &Peers{trusted} }
 // has no address.
 func (p *Peers) Client(r *http.Request) netip.Addr {
 	client := peerOf(r)
-	if p == nil || !contains(p.trusted, client) {
+	if p == nil || !isInRanges(p.trusted, client) {
 		return client
 	}
-	for entry := range forwarded(r.Header["X-Forwarded-For"]) {
+	for entry := range forwardedEntries(r.Header["X-Forwarded-For"]) {
 		addr, ok := addressOf(entry)
 		if !ok {
 			return client // the walk ends at the last good one
 		}
-		if client = addr; !contains(p.trusted, addr) {
+		if client = addr; !isInRanges(p.trusted, addr) {
 			return addr
 		}
 	}
 	return client
 }
 
-// forwarded goes through the entries of X-Forwarded-For from the right, as far as maxForwarded
+// forwardedEntries goes through the entries of X-Forwarded-For from the right, as far as maxForwarded
 // and without empty ones.
-func forwarded(lines []string) iter.Seq[string] {
+func forwardedEntries(lines []string) iter.Seq[string] {
 	return func(yield func(entry string) bool) {
 		left := maxForwarded
 		for _, rest := range slices.Backward(lines) {
@@ -73,7 +73,7 @@ func cutLast(line string) (rest, entry string, more bool) {
 // stand behind, or unknown, and no such limit holds.
 func (p *Peers) Limited(r *http.Request) netip.Prefix {
 	client := p.Client(r)
-	if !client.IsValid() || p != nil && contains(p.trusted, client) {
+	if !client.IsValid() || p != nil && isInRanges(p.trusted, client) {
 		return netip.Prefix{}
 	}
 	bits := 32
@@ -84,8 +84,8 @@ func (p *Peers) Limited(r *http.Request) netip.Prefix {
 	return prefix
 }
 
-// contains says whether an address is in one of the ranges.
-func contains(ranges []netip.Prefix, addr netip.Addr) bool {
+// isInRanges says whether an address is in one of the ranges.
+func isInRanges(ranges []netip.Prefix, addr netip.Addr) bool {
 	for _, p := range ranges {
 		if p.Contains(addr) {
 			return true
@@ -100,11 +100,11 @@ func peerOf(r *http.Request) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
-	return normal(at.Addr())
+	return normalAddr(at.Addr())
 }
 
-// normal returns an address in one spelling: without its zone, and one of IPv4 as that.
-func normal(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+// normalAddr returns an address in one spelling: without its zone, and one of IPv4 as that.
+func normalAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // addressOf reads an entry of X-Forwarded-For: an address, which may have a port, and one of
 // IPv6 brackets.
@@ -117,7 +117,7 @@ func addressOf(entry string) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	addr, err := netip.ParseAddr(host)
-	return normal(addr), err == nil
+	return normalAddr(addr), err == nil
 }
 
 // hostOf returns an entry without its port, and without brackets.

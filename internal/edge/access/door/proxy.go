@@ -23,7 +23,7 @@ func newProxy(s *Proxy) *proxy {
 	if s == nil {
 		return nil
 	}
-	p := &proxy{spec: *s, from: prefixes(s.From), secret: []byte(s.Secret.Reveal()), scopes: scopesOf(s.Scopes)}
+	p := &proxy{spec: *s, from: prefixesOf(s.From), secret: []byte(s.Secret.Reveal()), scopes: scopesOf(s.Scopes)}
 	for _, name := range []string{s.Headers.User, s.Headers.Tenant, s.Headers.Scopes, s.Headers.Limits, s.SecretHeader} {
 		if name != "" {
 			p.names = append(p.names, name)
@@ -65,15 +65,15 @@ func isAlike(name, own string) bool {
 	return true
 }
 
-// speaks says whether a request comes from the proxy, and has a word on who sent it.
-func (p *proxy) speaks(r *http.Request) bool {
-	return p != nil && len(r.Header[p.spec.Headers.User]) > 0 && contains(p.from, peerOf(r))
+// namesUser says whether a request comes from the proxy, and has a word on who sent it.
+func (p *proxy) namesUser(r *http.Request) bool {
+	return p != nil && len(r.Header[p.spec.Headers.User]) > 0 && isInRanges(p.from, peerOf(r))
 }
 
-// identify returns whom the proxy names. shown is false if it is not the proxy's request, or
+// identifyUser returns whom the proxy names. shown is false if it is not the proxy's request, or
 // the proxy names nobody.
-func (p *proxy) identify(r *http.Request) (id *access.Identity, shown bool, err error) {
-	if !p.speaks(r) {
+func (p *proxy) identifyUser(r *http.Request) (id *access.Identity, shown bool, err error) {
+	if !p.namesUser(r) {
 		return nil, false, nil
 	}
 	users := r.Header[p.spec.Headers.User]
@@ -84,15 +84,15 @@ func (p *proxy) identify(r *http.Request) (id *access.Identity, shown bool, err 
 		return nil, true, refusedFor("user")
 	}
 	id = &access.Identity{Method: access.ByProxy, Principal: chat.Principal{ID: users[0], Scopes: p.scopes}}
-	if reason := p.describe(&id.Principal, r.Header); reason != "" {
+	if reason := p.readUser(&id.Principal, r.Header); reason != "" {
 		return nil, true, refusedFor(reason)
 	}
 	return id, true, nil
 }
 
-// describe reads what the proxy says of a user. reason says what of it is not of the form
+// readUser reads what the proxy says of a user. reason says what of it is not of the form
 // that is asked for.
-func (p *proxy) describe(user *chat.Principal, h http.Header) (reason string) {
+func (p *proxy) readUser(user *chat.Principal, h http.Header) (reason string) {
 	var ok bool
 	if user.Tenant, ok = idOf(h, p.spec.Headers.Tenant, p.spec.Tenant); !ok {
 		return "tenant"

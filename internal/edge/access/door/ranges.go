@@ -16,7 +16,7 @@ var errRange = errors.New("must be an address or a CIDR such as 10.0.0.0/8, of m
 func (r *Range) UnmarshalText(text []byte) error {
 	s := string(text)
 	if !strings.Contains(s, "/") {
-		return r.only(s)
+		return r.parseAddress(s)
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil || p.Bits() == 0 {
@@ -32,8 +32,8 @@ func (r *Range) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// only reads a range of one address.
-func (r *Range) only(text string) error {
+// parseAddress reads a range of one address.
+func (r *Range) parseAddress(text string) error {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || addr.Zone() != "" {
 		return errRange
@@ -55,8 +55,8 @@ func parseRanges(text string) (list []netip.Prefix, err error) {
 	return list, nil
 }
 
-// prefixes returns the ranges alone.
-func prefixes(ranges []Range) []netip.Prefix {
+// prefixesOf returns the ranges alone.
+func prefixesOf(ranges []Range) []netip.Prefix {
 	list := make([]netip.Prefix, len(ranges))
 	for i, r := range ranges {
 		list[i] = r.Prefix

@@ -78,7 +78,7 @@ func Section(s *Spec, a Around) file.Section {
 		}
 		s.readTokens(n.Get("jwt"))
 		if s.Proxy != nil {
-			s.Proxy.read(n.Get("proxy"), a)
+			s.Proxy.readProxy(n.Get("proxy"), a)
 		}
 		if s.Anonymous != nil {
 			checkAnonymous(n)
@@ -176,8 +176,8 @@ func checkIDs(n *file.Node) {
 // credentialHeaders are those that no proxy names users in.
 const credentialHeaders = " Authorization X-Api-Key Cookie Host X-Forwarded-For "
 
-// read checks the headers, and reads the secret.
-func (p *Proxy) read(n *file.Node, a Around) {
+// readProxy checks the headers, and reads the secret.
+func (p *Proxy) readProxy(n *file.Node, a Around) {
 	checkIDs(n)
 	if p.Headers.User == "" {
 		p.Headers.User = "X-Forwarded-User"

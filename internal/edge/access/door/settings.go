@@ -41,7 +41,7 @@ func joinKeys(own *Environment, s *Spec, fault func(string)) {
 // Settings registers what can be set from outside. It is bound to c's part of type
 // Environment, and completes what the configuration file says, in s.
 func Settings(c *config.Config, s *Spec) config.Section {
-	return section(c, s, func(own *Environment, fault func(string)) {
+	return newSection(c, s, func(own *Environment, fault func(string)) {
 		if own.Mode == requiredMode && !s.IsOn() && own.Keys == "" {
 			fault("needs a method: SLUICE_API_KEYS, or the section auth of the configuration file")
 		}
@@ -70,11 +70,11 @@ func SettingsOfStart(c *config.Config, s *Spec) config.Section {
 
 // SettingsOfClient is Settings for what asks a gateway, which may have its method from elsewhere.
 func SettingsOfClient(c *config.Config, s *Spec) config.Section {
-	return section(c, s, func(*Environment, func(string)) {})
+	return newSection(c, s, func(*Environment, func(string)) {})
 }
 
-// section is the section in which required looks for what requiredMode wants.
-func section(c *config.Config, s *Spec, required func(own *Environment, fault func(string))) config.Section {
+// newSection is the section in which required looks for what requiredMode wants.
+func newSection(c *config.Config, s *Spec, required func(own *Environment, fault func(string))) config.Section {
 	own := config.Bind[Environment](c)
 	return config.Section{Name: "auth", Settings: []config.Setting{
 		config.OneOf("SLUICE_AUTH", &own.Mode, Auto, []Mode{Auto, requiredMode},

@@ -56,44 +56,44 @@ func timeOf(v jsontext.Value) (time.Time, bool) {
 	return time.Unix(int64(f), 0), true
 }
 
-// ends is the first moment at which the token does not count, leeway included.
-func (t *times) ends() time.Time { return t.expires.Add(t.leeway) }
+// endsAt is the first moment at which the token does not count, leeway included.
+func (t *times) endsAt() time.Time { return t.expires.Add(t.leeway) }
 
-// check says whether the token counts now.
-func (t *times) check(now time.Time) error {
-	if !now.Before(t.ends()) {
-		return refused("expired")
+// checkNow says whether the token counts now.
+func (t *times) checkNow(now time.Time) error {
+	if !now.Before(t.endsAt()) {
+		return refusedFor("expired")
 	}
 	for _, begin := range t.begins {
 		if begin.After(now.Add(t.leeway)) {
-			return refused("not_yet")
+			return refusedFor("not_yet")
 		}
 	}
 	return nil
 }
 
-// identity makes of the claims of a verified token whom it proves.
-func (t *token) identity(s *Spec, now time.Time) (*access.Identity, times, error) {
-	when, ok := readTimes(t.claims, s.leeway())
+// proveIdentity makes of the claims of a verified token whom it proves.
+func (t *token) proveIdentity(s *Spec, now time.Time) (*access.Identity, times, error) {
+	when, ok := readTimes(t.claims, s.clockLeeway())
 	if !ok {
-		return nil, when, refused("times")
+		return nil, when, refusedFor("times")
 	}
-	if err := when.check(now); err != nil {
+	if err := when.checkNow(now); err != nil {
 		return nil, when, err
 	}
 	if !t.isFor(s.Audiences) {
-		return nil, when, refused("audience")
+		return nil, when, refusedFor("audience")
 	}
 	for claim, want := range s.Require {
-		if !isEqual(t.claim(claim), want) {
-			return nil, when, refused("require")
+		if !isEqual(t.claimValue(claim), want) {
+			return nil, when, refusedFor("require")
 		}
 	}
-	p, reason := t.principal(s)
+	p, reason := t.readPrincipal(s)
 	if reason != "" {
-		return nil, when, refused(reason)
+		return nil, when, refusedFor(reason)
 	}
-	return &access.Identity{Principal: p, Method: access.ByToken, Expires: when.expires, Ends: when.ends()}, when, nil
+	return &access.Identity{Principal: p, Method: access.ByToken, Expires: when.expires, Ends: when.endsAt()}, when, nil
 }
 
 // isFor says whether one of the audiences is in aud, which is a text or a list of texts.
@@ -128,12 +128,12 @@ func textsOf(v jsontext.Value) (texts []string, ok bool) {
 	return texts, true
 }
 
-// claim returns a claim by its name, or by a JSON pointer; nil: it is not there. A null is
+// claimValue returns a claim by its name, or by a JSON pointer; nil: it is not there. A null is
 // not there either.
-func (t *token) claim(name string) jsontext.Value {
+func (t *token) claimValue(name string) jsontext.Value {
 	v := t.claims[name]
 	if strings.HasPrefix(name, "/") {
-		v = follow(t.claims, name)
+		v = followPointer(t.claims, name)
 	}
 	if v.Kind() == 'n' {
 		return nil
@@ -141,8 +141,8 @@ func (t *token) claim(name string) jsontext.Value {
 	return v
 }
 
-// follow returns what a JSON pointer leads to.
-func follow(claims map[string]jsontext.Value, pointer string) (v jsontext.Value) {
+// followPointer returns what a JSON pointer leads to.
+func followPointer(claims map[string]jsontext.Value, pointer string) (v jsontext.Value) {
 	members, items := claims, []jsontext.Value(nil)
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		if v = members[token]; members == nil {
@@ -186,27 +186,27 @@ func isEqual(got, want jsontext.Value) bool {
 	return true // true and false are kinds of their own
 }
 
-// principal reads who it is. reason says what of it is not of the form that is asked for.
-func (t *token) principal(s *Spec) (p chat.Principal, reason string) {
+// readPrincipal reads who it is. reason says what of it is not of the form that is asked for.
+func (t *token) readPrincipal(s *Spec) (p chat.Principal, reason string) {
 	var ok bool
-	if p.ID, ok = t.user(s); !ok {
+	if p.ID, ok = t.readUser(s); !ok {
 		return p, "user"
 	}
-	if p.Tenant, ok = t.id(s.Claims.Tenant, s.Tenant); !ok {
+	if p.Tenant, ok = t.readID(s.Claims.Tenant, s.Tenant); !ok {
 		return p, "tenant"
 	}
-	if p.Class, ok = t.id(s.Claims.Limits, s.Limits); !ok {
+	if p.Class, ok = t.readID(s.Claims.Limits, s.Limits); !ok {
 		return p, "limits"
 	}
-	if p.Scopes, ok = t.scopes(s); !ok {
+	if p.Scopes, ok = t.readScopes(s); !ok {
 		return p, "scopes"
 	}
 	return p, ""
 }
 
-// user reads who it is for, with the prefix of the issuer.
-func (t *token) user(s *Spec) (id string, ok bool) {
-	id, ok = textOf(t.claim(cmp.Or(s.Claims.User, "sub")))
+// readUser reads who it is for, with the prefix of the issuer.
+func (t *token) readUser(s *Spec) (id string, ok bool) {
+	id, ok = textOf(t.claimValue(cmp.Or(s.Claims.User, "sub")))
 	if !ok || id == "" {
 		return "", false
 	}
@@ -216,17 +216,17 @@ func (t *token) user(s *Spec) (id string, ok bool) {
 	return id, access.IsUser(id)
 }
 
-// id reads an id from a claim, if there is one for it. An absent claim is none.
-func (t *token) id(claim, otherwise string) (id string, ok bool) {
+// readID reads an id from a claim, if there is one for it. An absent claim is none.
+func (t *token) readID(claim, otherwise string) (id string, ok bool) {
 	if claim == "" {
 		return otherwise, true
 	}
-	id, ok = textOf(t.claim(claim))
+	id, ok = textOf(t.claimValue(claim))
 	return id, ok && (id == "" || access.IsID(id))
 }
 
-// scopes reads what is allowed. An absent claim allows nothing.
-func (t *token) scopes(s *Spec) (set chat.Scopes, ok bool) {
+// readScopes reads what is allowed. An absent claim allows nothing.
+func (t *token) readScopes(s *Spec) (set chat.Scopes, ok bool) {
 	if s.Claims.Scopes == "" {
 		if s.Scopes == nil {
 			return chat.ScopeChat, true
@@ -234,7 +234,7 @@ func (t *token) scopes(s *Spec) (set chat.Scopes, ok bool) {
 		set, _ = chat.ParseScopes(s.Scopes)
 		return set, true
 	}
-	v := t.claim(s.Claims.Scopes)
+	v := t.claimValue(s.Claims.Scopes)
 	if v == nil {
 		return 0, true
 	}
@@ -243,14 +243,14 @@ func (t *token) scopes(s *Spec) (set chat.Scopes, ok bool) {
 		words = strings.Fields(words[0])
 	}
 	if s.ScopeMap != nil {
-		words = mapped(words, s.ScopeMap)
+		words = mapScopes(words, s.ScopeMap)
 	}
 	set, _ = chat.ParseScopes(words) // those of others are none of ours
 	return set, ok
 }
 
-// mapped returns our scopes for their words.
-func mapped(words []string, scopes map[string]string) (ours []string) {
+// mapScopes returns our scopes for their words.
+func mapScopes(words []string, scopes map[string]string) (ours []string) {
 	for _, w := range words {
 		if scope, ok := scopes[w]; ok {
 			ours = append(ours, scope)

@@ -342,7 +342,7 @@ func TestDiscoveryLeadsToNoLoopback(t *testing.T) {
 	t.Parallel()
 	for uri, want := range map[string]bool{"https://keys.example/k": true, "http://127.0.0.1/k": false, "http://localhost/k": false, "http://keys.example/k": false, "/k": false, "": false} {
 		r := remote{client: newClient(answers(`{"issuer":"https://id.example","jwks_uri":"` + uri + `"}`)), issuer: "https://id.example"}
-		if got, err := r.discover(t.Context()); (err == nil) != want || want && got != uri {
+		if got, err := r.discoverURL(t.Context()); (err == nil) != want || want && got != uri {
 			t.Errorf("%q: %q, %v", uri, got, err)
 		}
 	}
@@ -431,7 +431,7 @@ func TestTimesAreLookedAtEachTime(t *testing.T) {
 	for after, want := range map[time.Duration]bool{
 		0: true, -time.Minute: true, -time.Minute - 1: false, time.Hour: true, time.Hour + time.Minute - 1: true, time.Hour + time.Minute: false,
 	} {
-		if err := when.check(now.Add(after)); (err == nil) != want {
+		if err := when.checkNow(now.Add(after)); (err == nil) != want {
 			t.Errorf("%v: %v", after, err)
 		}
 	}
@@ -457,7 +457,7 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range maxCached + 100 {
-		v.store(sumOf(fmt.Sprint(n)), &verified{times: times{expires: time.Now().Add(time.Hour)}})
+		v.cacheVerified(sumOf(fmt.Sprint(n)), &verified{times: times{expires: time.Now().Add(time.Hour)}})
 		if _, err := v.Verify(t.Context(), used, false); err != nil {
 			t.Fatalf("the one in use is forgotten after %d: %v", n, err)
 		}
@@ -587,9 +587,9 @@ func TestLogAndMetrics(t *testing.T) {
 // An ask that comes while a fetch that is due begins is answered by that one.
 func TestFetchesDoNotFollowEachOther(t *testing.T) {
 	t.Parallel()
-	i := &issuer{asked: make(chan struct{}, 1)}
-	i.asked <- struct{}{}
-	if i.begin(); len(i.asked) != 0 || i.flight == nil {
+	i := &issuer{wake: make(chan struct{}, 1)}
+	i.wake <- struct{}{}
+	if i.beginFetch(); len(i.wake) != 0 || i.flight == nil {
 		t.Error("another fetch would follow")
 	}
 }

@@ -27,7 +27,7 @@ type issuer struct {
 	source     source
 	log        zerolog.Logger
 	count      func(outcome string) // of fetches
-	asked      chan struct{}        // of capacity 1: a token asks for a fetch
+	wake       chan struct{}        // of capacity 1: a token asks for a fetch
 
 	mu       sync.Mutex    // guards the fields below
 	set      *keySet       // nil: none was read yet
@@ -38,20 +38,20 @@ type issuer struct {
 	failures int           // reads that failed since the last good one
 }
 
-// prepare reads what is in a file. Before the first fetch is over, who asks waits for it.
-func (i *issuer) prepare(ctx context.Context) error {
+// prepareKeys reads what is in a file. Before the first fetch is over, who asks waits for it.
+func (i *issuer) prepareKeys(ctx context.Context) error {
 	if i.source.isRemote() {
 		i.flight = make(chan struct{})
 		return nil
 	}
-	if err := i.refresh(ctx); err != nil {
+	if err := i.refreshKeys(ctx); err != nil {
 		return fmt.Errorf("issuer %q: %w", i.spec.Issuer, err)
 	}
 	return nil
 }
 
-// keys returns the keys to verify with now; nil: there are none, or they are too old.
-func (i *issuer) keys() *keySet {
+// currentKeys returns the keys to verify with now; nil: there are none, or they are too old.
+func (i *issuer) currentKeys() *keySet {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.set == nil || time.Since(i.readAt) > keysLast {
@@ -61,12 +61,12 @@ func (i *issuer) keys() *keySet {
 }
 
 // isCurrent says whether tokens that were verified by set still are.
-func (i *issuer) isCurrent(set *keySet) bool { return i.keys() == set }
+func (i *issuer) isCurrent(set *keySet) bool { return i.currentKeys() == set }
 
-// ask waits for a fetch, which is started unless one runs. It returns at once if the keys are
+// requestFetch waits for a fetch, which is started unless one runs. It returns at once if the keys are
 // not fetched at all, or if a token has caused a fetch lately. ctx ends soon, as requests hold
 // places.
-func (i *issuer) ask(ctx context.Context) {
+func (i *issuer) requestFetch(ctx context.Context) {
 	i.mu.Lock()
 	if i.flight == nil && (!i.source.isRemote() || time.Now().Before(i.quiet)) {
 		i.mu.Unlock()
@@ -74,60 +74,60 @@ func (i *issuer) ask(ctx context.Context) {
 	}
 	if i.flight == nil {
 		i.flight = make(chan struct{})
-		i.asked <- struct{}{}
+		i.wake <- struct{}{}
 	}
 	flight := i.flight
 	i.quiet = time.Now().Add(quietTime)
 	i.mu.Unlock()
-	wait(ctx, flight)
+	waitFlight(ctx, flight)
 }
 
-// await waits for a fetch that runs already: the first one, for one.
-func (i *issuer) await(ctx context.Context) {
+// awaitFetch waits for a fetch that runs already: the first one, for one.
+func (i *issuer) awaitFetch(ctx context.Context) {
 	i.mu.Lock()
 	flight := i.flight
 	i.mu.Unlock()
 	if flight != nil {
-		wait(ctx, flight)
+		waitFlight(ctx, flight)
 	}
 }
 
-// wait waits for the end of a fetch.
-func wait(ctx context.Context, flight <-chan struct{}) {
+// waitFlight waits for the end of a fetch.
+func waitFlight(ctx context.Context, flight <-chan struct{}) {
 	select {
 	case <-flight:
 	case <-ctx.Done():
 	}
 }
 
-// keep reads the keys again and again, when they are due or a token asks.
-func (i *issuer) keep(ctx context.Context) {
-	timer := time.NewTimer(time.Until(i.due()))
+// runRefresh reads the keys again and again, when they are due or a token asks.
+func (i *issuer) runRefresh(ctx context.Context) {
+	timer := time.NewTimer(time.Until(i.nextRead()))
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-i.asked:
+		case <-i.wake:
 		case <-timer.C:
 		}
-		i.refresh(ctx)
-		timer.Reset(time.Until(i.due()))
+		i.refreshKeys(ctx)
+		timer.Reset(time.Until(i.nextRead()))
 	}
 }
 
-func (i *issuer) due() time.Time {
+func (i *issuer) nextRead() time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.nextAt
 }
 
-// begin marks that a fetch runs. One that was asked for meanwhile is this one.
-func (i *issuer) begin() {
+// beginFetch marks that a fetch runs. One that was asked for meanwhile is this one.
+func (i *issuer) beginFetch() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	select {
-	case <-i.asked:
+	case <-i.wake:
 	default:
 	}
 	if i.flight == nil {
@@ -135,15 +135,15 @@ func (i *issuer) begin() {
 	}
 }
 
-// refresh reads the keys once. A set is replaced by a whole good one alone.
-func (i *issuer) refresh(ctx context.Context) error {
-	i.begin()
-	set, again, err := i.source.read(ctx)
+// refreshKeys reads the keys once. A set is replaced by a whole good one alone.
+func (i *issuer) refreshKeys(ctx context.Context) error {
+	i.beginFetch()
+	set, again, err := i.source.readKeys(ctx)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	changed, noteworthy := i.end(set, again, err)
-	switch keys := i.state().Keys; {
+	changed, noteworthy := i.endFetch(set, again, err)
+	switch keys := i.healthState().Keys; {
 	case ctx.Err() != nil: // the process ends
 	case err != nil:
 		i.count("failed")
@@ -159,10 +159,10 @@ func (i *issuer) refresh(ctx context.Context) error {
 	return err
 }
 
-// end takes over what a read has brought: a set, or an error. It says whether the keys are
+// endFetch takes over what a read has brought: a set, or an error. It says whether the keys are
 // others than before, and whether that is worth a line: a file is looked at too often for one
 // each time.
-func (i *issuer) end(set *keySet, again time.Duration, err error) (changed, noteworthy bool) {
+func (i *issuer) endFetch(set *keySet, again time.Duration, err error) (changed, noteworthy bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	now := time.Now()
@@ -172,7 +172,7 @@ func (i *issuer) end(set *keySet, again time.Duration, err error) (changed, note
 		i.quiet = now.Add(quietTime)
 	}
 	if err != nil {
-		return false, i.fail(now, again)
+		return false, i.recordFailure(now, again)
 	}
 	changed, noteworthy = i.set == nil || i.set.text != set.text, i.failures > 0 || i.source.isRemote()
 	if changed {
@@ -182,8 +182,8 @@ func (i *issuer) end(set *keySet, again time.Duration, err error) (changed, note
 	return changed, changed || noteworthy
 }
 
-// fail counts a read that brought nothing, and says whether that is worth a line. It needs mu.
-func (i *issuer) fail(now time.Time, again time.Duration) (noteworthy bool) {
+// recordFailure counts a read that brought nothing, and says whether that is worth a line. It needs mu.
+func (i *issuer) recordFailure(now time.Time, again time.Duration) (noteworthy bool) {
 	if again == 0 {
 		again = min(firstRetry<<min(i.failures, 8), lastRetry)
 	}
@@ -192,8 +192,8 @@ func (i *issuer) fail(now time.Time, again time.Duration) (noteworthy bool) {
 	return i.failures == 1 || i.source.isRemote()
 }
 
-// state returns what /readyz shows of the issuer.
-func (i *issuer) state() health.Issuer {
+// healthState returns what /readyz shows of the issuer.
+func (i *issuer) healthState() health.Issuer {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := health.Issuer{Issuer: i.spec.Issuer, State: health.KeysUnavailable}
@@ -215,5 +215,5 @@ func (i *issuer) state() health.Issuer {
 
 // retryAfter says when it makes sense to ask again, from a second to a minute.
 func (i *issuer) retryAfter() time.Duration {
-	return min(max(time.Until(i.due()), time.Second), time.Minute)
+	return min(max(time.Until(i.nextRead()), time.Second), time.Minute)
 }

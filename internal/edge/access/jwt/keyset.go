@@ -62,9 +62,9 @@ var families = map[string][]string{
 	"secret":  {"HS256", "HS384", "HS512"},
 }
 
-// fits says whether the key verifies signatures of an algorithm. One that names its own
+// fitsAlgorithm says whether the key verifies signatures of an algorithm. One that names its own
 // algorithm serves no other.
-func (k *key) fits(algorithm string) bool {
+func (k *key) fitsAlgorithm(algorithm string) bool {
 	return (k.algorithm == "" || k.algorithm == algorithm) && slices.Contains(families[k.family], algorithm)
 }
 
@@ -83,11 +83,11 @@ func parseKeySet(text []byte) (*keySet, error) {
 	if len(set.Keys) > maxKeys {
 		return nil, errTooMany
 	}
-	return usable(set.Keys)
+	return usableKeys(set.Keys)
 }
 
-// usable returns the keys that can be used, of which there is one at least.
-func usable(list []jsontext.Value) (*keySet, error) {
+// usableKeys returns the keys that can be used, of which there is one at least.
+func usableKeys(list []jsontext.Value) (*keySet, error) {
 	var keys []key
 	var texts []string
 	for _, v := range list {
@@ -214,9 +214,9 @@ func secretSet(secret []byte) *keySet {
 	return &keySet{[]key{{family: "secret", public: bytes.Clone(secret)}}, string(sum[:])}
 }
 
-// find returns the key of a token. unknown is true if the set has none of this id. Unless
+// findKey returns the key of a token. unknown is true if the set has none of this id. Unless
 // exactly one fits there is none: which of several is meant must not be up to a token.
-func (s *keySet) find(id, algorithm string) (public any, unknown bool) {
+func (s *keySet) findKey(id, algorithm string) (public any, unknown bool) {
 	unknown = id != ""
 	for i := range s.keys {
 		k := &s.keys[i]
@@ -224,7 +224,7 @@ func (s *keySet) find(id, algorithm string) (public any, unknown bool) {
 			continue
 		}
 		unknown = false
-		if !k.fits(algorithm) {
+		if !k.fitsAlgorithm(algorithm) {
 			continue
 		}
 		if public != nil {

@@ -113,7 +113,7 @@ func TestFind(t *testing.T) {
 		{"no id, none fits", "", "EdDSA", []jose.JSONWebKey{jwk("a", "", rsaKey())}, false, false},
 	} {
 		set := must(parseKeySet([]byte(setOf(tt.keys...))))
-		public, unknown := set.find(tt.id, tt.algorithm)
+		public, unknown := set.findKey(tt.id, tt.algorithm)
 		if (public != nil) != tt.found || unknown != tt.unknown {
 			t.Errorf("%s: found %v, unknown %v", tt.name, public != nil, unknown)
 		}

@@ -27,8 +27,8 @@ const (
 
 // source is where the keys of an issuer come from.
 type source interface {
-	// read returns the keys, and when to read them again.
-	read(ctx context.Context) (*keySet, time.Duration, error)
+	// readKeys returns the keys, and when to read them again.
+	readKeys(ctx context.Context) (*keySet, time.Duration, error)
 	// isRemote says whether tokens with unknown keys are a reason to read once more.
 	isRemote() bool
 }
@@ -36,7 +36,7 @@ type source interface {
 func sourceOf(s *Spec, cfg *Config, client *http.Client) source {
 	switch {
 	case s.SecretFile != "":
-		return &secretFile{s.SecretFile, cfg.ReadFile, s.algorithms()}
+		return &secretFile{s.SecretFile, cfg.ReadFile, s.algorithmList()}
 	case s.JWKSFile != "":
 		return &setFile{s.JWKSFile, cfg.ReadFile}
 	case s.Discovery:
@@ -51,7 +51,7 @@ type setFile struct {
 	readFile func(string) ([]byte, error)
 }
 
-func (f *setFile) read(context.Context) (*keySet, time.Duration, error) {
+func (f *setFile) readKeys(context.Context) (*keySet, time.Duration, error) {
 	text, err := f.readFile(f.path)
 	if err != nil {
 		return nil, lookEach, fileError(err)
@@ -69,7 +69,7 @@ type secretFile struct {
 	algorithms []jose.SignatureAlgorithm
 }
 
-func (f *secretFile) read(context.Context) (*keySet, time.Duration, error) {
+func (f *secretFile) readKeys(context.Context) (*keySet, time.Duration, error) {
 	secret, err := f.readFile(f.path)
 	if err != nil {
 		return nil, lookEach, fileError(err)
@@ -108,19 +108,19 @@ type remote struct {
 
 func (r *remote) isRemote() bool { return true }
 
-// read fetches the keys within fetchTimeout, discovery included: the document may name
+// readKeys fetches the keys within fetchTimeout, discovery included: the document may name
 // another place each time.
-func (r *remote) read(ctx context.Context) (*keySet, time.Duration, error) {
+func (r *remote) readKeys(ctx context.Context) (*keySet, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	from := r.url
 	if r.issuer != "" {
 		var err error
-		if from, err = r.discover(ctx); err != nil {
+		if from, err = r.discoverURL(ctx); err != nil {
 			return nil, 0, err
 		}
 	}
-	text, header, err := r.get(ctx, from)
+	text, header, err := r.fetchDocument(ctx, from)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -128,9 +128,9 @@ func (r *remote) read(ctx context.Context) (*keySet, time.Duration, error) {
 	return set, ageOf(header), err
 }
 
-// discover returns where the keys are (OpenID Connect Discovery §4).
-func (r *remote) discover(ctx context.Context) (string, error) {
-	text, _, err := r.get(ctx, strings.TrimSuffix(r.issuer, "/")+"/.well-known/openid-configuration")
+// discoverURL returns where the keys are (OpenID Connect Discovery §4).
+func (r *remote) discoverURL(ctx context.Context) (string, error) {
+	text, _, err := r.fetchDocument(ctx, strings.TrimSuffix(r.issuer, "/")+"/.well-known/openid-configuration")
 	if err != nil {
 		return "", fmt.Errorf("discovery: %w", err)
 	}
@@ -151,8 +151,8 @@ func (r *remote) discover(ctx context.Context) (string, error) {
 
 func isEncrypted(text string) bool { return strings.HasPrefix(text, "https:") }
 
-// get fetches a document of bounded size.
-func (r *remote) get(ctx context.Context, from string) ([]byte, http.Header, error) {
+// fetchDocument fetches a document of bounded size.
+func (r *remote) fetchDocument(ctx context.Context, from string) ([]byte, http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return nil, nil, errors.New("the URL is malformed")

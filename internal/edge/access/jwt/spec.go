@@ -67,7 +67,7 @@ var symmetric = map[string]int{"HS256": 32, "HS384": 48, "HS512": 64}
 // Check reports what a schema cannot say of the issuer, each fault with its key; an empty key
 // is the issuer itself. It reads and fetches nothing.
 func (s *Spec) Check(fault func(key, text string)) {
-	if s.sources() != 1 {
+	if s.countSources() != 1 {
 		fault("", "must have exactly one of discovery, jwks, jwks_file and secret_file")
 	}
 	if s.Discovery {
@@ -86,8 +86,8 @@ func (s *Spec) Check(fault func(key, text string)) {
 	s.checkScopeMap(fault)
 }
 
-// sources returns how many places are named that have the keys.
-func (s *Spec) sources() (n int) {
+// countSources returns how many places are named that have the keys.
+func (s *Spec) countSources() (n int) {
 	for _, given := range []bool{s.Discovery, s.JWKS != "", s.JWKSFile != "", s.SecretFile != ""} {
 		if given {
 			n++
@@ -141,8 +141,8 @@ func checkURL(key, text string, fault func(key, text string)) {
 	}
 }
 
-// leeway returns by how much the clocks may differ.
-func (s *Spec) leeway() time.Duration {
+// clockLeeway returns by how much the clocks may differ.
+func (s *Spec) clockLeeway() time.Duration {
 	if s.Leeway == nil {
 		return defaultLeeway
 	}
@@ -181,7 +181,7 @@ func checkSecret(secret []byte, algorithms []jose.SignatureAlgorithm) string {
 func (s *Spec) CheckFile(content []byte) (text string, secret []byte) {
 	if s.SecretFile != "" {
 		secret = withoutLineEnd(content)
-		return checkSecret(secret, s.algorithms()), secret
+		return checkSecret(secret, s.algorithmList()), secret
 	}
 	if _, err := parseKeySet(content); err != nil {
 		return err.Error(), nil
@@ -189,8 +189,8 @@ func (s *Spec) CheckFile(content []byte) (text string, secret []byte) {
 	return "", nil
 }
 
-// algorithms are those that tokens may be signed with.
-func (s *Spec) algorithms() []jose.SignatureAlgorithm {
+// algorithmList are those that tokens may be signed with.
+func (s *Spec) algorithmList() []jose.SignatureAlgorithm {
 	names := s.Algorithms
 	switch {
 	case names != nil:

@@ -24,22 +24,22 @@ type token struct {
 // strict refuses what a decoder may overlook: line ends, and bits behind the last byte.
 var strict = base64.RawURLEncoding.Strict()
 
-// parse takes a token apart. What it cannot read for sure in one way alone is refused.
-func parse(text string) (*token, error) {
+// parseToken takes a token apart. What it cannot read for sure in one way alone is refused.
+func parseToken(text string) (*token, error) {
 	decoded, ok := decodeParts(text)
 	if !ok {
-		return nil, refused("malformed")
+		return nil, refusedFor("malformed")
 	}
 	var header map[string]jsontext.Value
 	t := &token{signed: text[:strings.LastIndexByte(text, '.')], signature: decoded[2]}
 	if json.Unmarshal(decoded[0], &header) != nil || json.Unmarshal(decoded[1], &t.claims) != nil || t.claims == nil {
-		return nil, refused("malformed")
+		return nil, refusedFor("malformed")
 	}
 	if err := t.readHeader(header); err != nil {
 		return nil, err
 	}
 	if t.issuer, ok = textOf(t.claims["iss"]); !ok {
-		return nil, refused("issuer")
+		return nil, refusedFor("issuer")
 	}
 	return t, nil
 }
@@ -63,7 +63,7 @@ func decodeParts(text string) (decoded [3][]byte, ok bool) {
 // looked at; what changes the meaning of the rest is refused.
 func (t *token) readHeader(header map[string]jsontext.Value) error {
 	if header["crit"] != nil || header["b64"] != nil {
-		return refused("critical")
+		return refusedFor("critical")
 	}
 	var isText [3]bool
 	t.algorithm, isText[0] = textOf(header["alg"])
@@ -71,7 +71,7 @@ func (t *token) readHeader(header map[string]jsontext.Value) error {
 	t.kind, isText[2] = textOf(header["typ"])
 	t.hasKind = header["typ"] != nil
 	if isText != [3]bool{true, true, true} {
-		return refused("malformed")
+		return refusedFor("malformed")
 	}
 	return nil
 }
@@ -80,9 +80,9 @@ func (t *token) readHeader(header map[string]jsontext.Value) error {
 func (t *token) checkHeader(i *issuer) error {
 	switch {
 	case !slices.Contains(i.algorithms, jose.SignatureAlgorithm(t.algorithm)):
-		return refused("algorithm")
+		return refusedFor("algorithm")
 	case t.hasKind && !i.spec.hasType(t.kind):
-		return refused("type")
+		return refusedFor("type")
 	}
 	return nil
 }
@@ -108,10 +108,10 @@ func bareType(kind string) string {
 	return kind
 }
 
-// verify checks the signature. The algorithm is one of the issuer's, and the key one that fits it.
-func (t *token) verify(public any) error {
+// verifySignature checks the signature. The algorithm is one of the issuer's, and the key one that fits it.
+func (t *token) verifySignature(public any) error {
 	if !isSigned(t.algorithm, t.signed, t.signature, public) {
-		return refused("signature")
+		return refusedFor("signature")
 	}
 	return nil
 }

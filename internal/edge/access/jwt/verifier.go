@@ -92,13 +92,13 @@ func Open(cfg Config) (*Verifier, error) {
 	var faults []error
 	for _, spec := range cfg.Issuers {
 		i := &issuer{
-			spec: spec, algorithms: spec.algorithms(), source: sourceOf(&spec, &cfg, client), log: cfg.Log, asked: make(chan struct{}, 1),
+			spec: spec, algorithms: spec.algorithmList(), source: sourceOf(&spec, &cfg, client), log: cfg.Log, wake: make(chan struct{}, 1),
 			count: func(string) {},
 		}
 		if i.source.isRemote() {
 			i.count = func(outcome string) { fetches.Inc(spec.Issuer, outcome) }
 		}
-		faults = append(faults, i.prepare(ctx))
+		faults = append(faults, i.prepareKeys(ctx))
 		v.issuers[spec.Issuer] = i
 		v.order = append(v.order, i)
 	}
@@ -111,9 +111,9 @@ func Open(cfg Config) (*Verifier, error) {
 		// an unknown one asks.
 		// Ends: `Close`.
 		// Waits: `Close`.
-		v.running.Go(func() { i.keep(ctx) })
+		v.running.Go(func() { i.runRefresh(ctx) })
 	}
-	cfg.Metrics.GaugesFunc("jwks_age_seconds", "time since an issuer's keys were read", []string{"issuer"}, v.ages)
+	cfg.Metrics.GaugesFunc("jwks_age_seconds", "time since an issuer's keys were read", []string{"issuer"}, v.reportAges)
 	return v, nil
 }
 
@@ -129,13 +129,13 @@ func (v *Verifier) Close() {
 // for keys.
 func (v *Verifier) Verify(ctx context.Context, token string, mayRead bool) (*access.Identity, error) {
 	if len(token) > maxToken {
-		return nil, refused("too_long")
+		return nil, refusedFor("too_long")
 	}
 	sum := sumOf(token)
 	now := time.Now()
-	if hit := v.lookup(sum, now); hit != nil {
+	if hit := v.findVerified(sum, now); hit != nil {
 		v.cached.Inc("hit")
-		if err := hit.times.check(now); err != nil {
+		if err := hit.times.checkNow(now); err != nil {
 			return nil, err
 		}
 		return hit.identity, nil
@@ -144,11 +144,11 @@ func (v *Verifier) Verify(ctx context.Context, token string, mayRead bool) (*acc
 		return nil, ErrUnread
 	}
 	v.cached.Inc("miss")
-	verified, err := v.verify(ctx, token)
+	verified, err := v.verifyToken(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	v.store(sum, verified)
+	v.cacheVerified(sum, verified)
 	return verified.identity, nil
 }
 
@@ -162,8 +162,8 @@ func sumOf(token string) [sha256.Size]byte {
 	return sha256.Sum256(usual[:copy(usual[:], token)])
 }
 
-// lookup returns what was verified lately and still is.
-func (v *Verifier) lookup(sum [sha256.Size]byte, now time.Time) *verified {
+// findVerified returns what was verified lately and still is.
+func (v *Verifier) findVerified(sum [sha256.Size]byte, now time.Time) *verified {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	hit, ok := v.cache.Get(sum)
@@ -177,8 +177,8 @@ func (v *Verifier) lookup(sum [sha256.Size]byte, now time.Time) *verified {
 	return hit
 }
 
-// store adds to the cache what does not end before it could be used.
-func (v *Verifier) store(sum [sha256.Size]byte, done *verified) {
+// cacheVerified adds to the cache what does not end before it could be used.
+func (v *Verifier) cacheVerified(sum [sha256.Size]byte, done *verified) {
 	now := time.Now()
 	done.until = now.Add(cacheTime)
 	if done.times.expires.Before(done.until) {
@@ -192,15 +192,15 @@ func (v *Verifier) store(sum [sha256.Size]byte, done *verified) {
 	v.cache.Put(sum, done)
 }
 
-// verify reads a token.
-func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) {
-	t, err := parse(token)
+// verifyToken reads a token.
+func (v *Verifier) verifyToken(ctx context.Context, token string) (*verified, error) {
+	t, err := parseToken(token)
 	if err != nil {
 		return nil, err
 	}
 	i := v.issuers[t.issuer]
 	if i == nil {
-		return nil, refused("issuer")
+		return nil, refusedFor("issuer")
 	}
 	if err := t.checkHeader(i); err != nil {
 		return nil, err
@@ -209,10 +209,10 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := t.verify(public); err != nil {
+	if err := t.verifySignature(public); err != nil {
 		return nil, err
 	}
-	identity, times, err := t.identity(&i.spec, time.Now())
+	identity, times, err := t.proveIdentity(&i.spec, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -223,27 +223,27 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 func (i *issuer) keyOf(ctx context.Context, t *token) (*keySet, any, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitForKeys)
 	defer cancel()
-	set := i.keys()
+	set := i.currentKeys()
 	if set == nil {
-		i.await(ctx)
-		if set = i.keys(); set == nil {
+		i.awaitFetch(ctx)
+		if set = i.currentKeys(); set == nil {
 			return nil, nil, &fault.Error{Type: fault.AuthUnavailable, RetryAfter: i.retryAfter(),
 				Message: "The keys that the credential could be checked with are not available; try again in a moment"}
 		}
 	}
-	public, unknown := set.find(t.keyID, t.algorithm)
+	public, unknown := set.findKey(t.keyID, t.algorithm)
 	if unknown {
-		i.ask(ctx)
-		if now := i.keys(); now != nil {
+		i.requestFetch(ctx)
+		if now := i.currentKeys(); now != nil {
 			set = now
 		}
-		public, unknown = set.find(t.keyID, t.algorithm)
+		public, unknown = set.findKey(t.keyID, t.algorithm)
 	}
 	switch {
 	case unknown:
-		return nil, nil, refused("key_unknown")
+		return nil, nil, refusedFor("key_unknown")
 	case public == nil:
-		return nil, nil, refused("key")
+		return nil, nil, refusedFor("key")
 	}
 	return set, public, nil
 }
@@ -252,13 +252,13 @@ func (i *issuer) keyOf(ctx context.Context, t *token) (*keySet, any, error) {
 func (v *Verifier) State() []health.Issuer {
 	states := make([]health.Issuer, len(v.order))
 	for n, i := range v.order {
-		states[n] = i.state()
+		states[n] = i.healthState()
 	}
 	return states
 }
 
-// ages reports the age of each issuer's keys.
-func (v *Verifier) ages(report func(value float64, values ...string)) {
+// reportAges reports the age of each issuer's keys.
+func (v *Verifier) reportAges(report func(value float64, values ...string)) {
 	for _, s := range v.State() {
 		if s.AgeS != nil {
 			report(float64(*s.AgeS), s.Issuer)
@@ -266,4 +266,4 @@ func (v *Verifier) ages(report func(value float64, values ...string)) {
 	}
 }
 
-func refused(reason string) error { return &access.Refused{Reason: reason} }
+func refusedFor(reason string) error { return &access.Refused{Reason: reason} }

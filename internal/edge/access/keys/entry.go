@@ -26,7 +26,7 @@ type Entry struct {
 	Expires  Moment `json:"expires,omitzero" key:"expires"`
 	Disabled bool   `json:"disabled,omitzero" key:"disabled"`
 	Created  Moment `json:"created" key:"created"`
-	Note     string `json:"note,omitzero" key:"note"`
+	NoteText string `json:"note,omitzero" key:"note"`
 }
 
 // Moment is a time of the file. Its text is that of RFC 3339, and never the zero time, which
@@ -62,8 +62,8 @@ const (
 // flaw is what is wrong with a field of an entry.
 type flaw struct{ field, text string }
 
-// flaws returns all that is wrong with an entry.
-func (e *Entry) flaws() (all []flaw) {
+// findFlaws returns all that is wrong with an entry.
+func (e *Entry) findFlaws() (all []flaw) {
 	wants := func(ok bool, field, text string) {
 		if !ok {
 			all = append(all, flaw{field, text})
@@ -78,7 +78,7 @@ func (e *Entry) flaws() (all []flaw) {
 	wants(len(unknown) == 0, "scopes", "must be of "+strings.Join(chat.ScopeNames(), ", "))
 	wants(e.Limits == "" || access.IsID(e.Limits), "limits", "must be up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit")
 	wants(!e.Created.IsZero(), "created", errNoTime.Error())
-	wants(isPlain(e.Note, maxNote), "note", "must have at most 256 characters, without controls")
+	wants(isPlain(e.NoteText, maxNote), "note", "must have at most 256 characters, without controls")
 	return all
 }
 
@@ -95,8 +95,8 @@ type key struct {
 	identity access.Identity
 }
 
-// key returns what an entry without flaws proves.
-func (e *Entry) key() *key {
+// newKey returns what an entry without flaws proves.
+func (e *Entry) newKey() *key {
 	k := &key{disabled: e.Disabled}
 	k.hash, _ = parseHash(e.Hash)
 	scopes := chat.ScopeChat
@@ -112,8 +112,8 @@ func (e *Entry) key() *key {
 	return k
 }
 
-// expired says whether the time of the key is over.
-func (k *key) expired() bool {
+// hasExpired says whether the time of the key is over.
+func (k *key) hasExpired() bool {
 	return !k.identity.Expires.IsZero() && !time.Now().Before(k.identity.Expires)
 }
 

@@ -34,15 +34,15 @@ const (
 // isKey says whether a credential wants to be a key rather than a token.
 func isKey(credential string) bool { return strings.HasPrefix(credential, prefix) }
 
-// generate makes a key. It does not return if the system has no random bits.
-func generate() (id, key string) {
-	id = random(idDigits, idLen)
-	key = prefix + id + "_" + random(digits, secretLen)
-	return id, key + checksum(key)
+// generateKey makes a key. It does not return if the system has no random bits.
+func generateKey() (id, key string) {
+	id = randomText(idDigits, idLen)
+	key = prefix + id + "_" + randomText(digits, secretLen)
+	return id, key + checksumOf(key)
 }
 
-// random returns n letters of an alphabet, each as likely as the others.
-func random(alphabet string, n int) string {
+// randomText returns n letters of an alphabet, each as likely as the others.
+func randomText(alphabet string, n int) string {
 	text := make([]byte, 0, n)
 	fair := 256 - 256%len(alphabet) // above it the first letters would be likelier
 	for bytes := make([]byte, 2*n); ; {
@@ -58,8 +58,8 @@ func random(alphabet string, n int) string {
 	}
 }
 
-// checksum returns the six digits at the end of a key.
-func checksum(key string) string {
+// checksumOf returns the six digits at the end of a key.
+func checksumOf(key string) string {
 	sum := sumOf(key)
 	return string(sum[:])
 }

@@ -13,11 +13,11 @@ func TestGeneratedKeysHaveTheForm(t *testing.T) {
 	seen := map[string]bool{}
 	letters := map[rune]int{}
 	for range 10_000 {
-		id, key := generate()
+		id, key := generateKey()
 		if !hasForm(key) || !isKey(key) || idOf(key) != id || len(key) != 4+10+1+32+6 {
 			t.Fatalf("%q with the id %q has not the form of a key", key, id)
 		}
-		if checksum(key[:sumFrom]) != key[sumFrom:] {
+		if checksumOf(key[:sumFrom]) != key[sumFrom:] {
 			t.Errorf("%q has another checksum", key)
 		}
 		if seen[id] || seen[key[secretFrom:sumFrom]] {
@@ -54,7 +54,7 @@ func TestChecksum(t *testing.T) {
 		if text == "" {
 			want = "000000"
 		}
-		if got := checksum(text); got != want {
+		if got := checksumOf(text); got != want {
 			t.Errorf("checksum(%q) = %q, want %q", text, got, want)
 		}
 	}

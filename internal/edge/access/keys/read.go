@@ -38,20 +38,20 @@ type reader struct {
 	faults  []config.Fault
 }
 
-// read returns the entries of a file, or a *config.Error with what is wrong and where. name is
+// readEntries returns the entries of a file, or a *config.Error with what is wrong and where. name is
 // for people.
-func read(name string, content []byte) ([]Entry, error) {
+func readEntries(name string, content []byte) ([]Entry, error) {
 	r := &reader{name: name, seen: map[string]bool{}}
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	switch {
 	case len(content) > maxSize:
-		r.fault("the file has more than 64 MiB")
+		r.addFault("the file has more than 64 MiB")
 	case bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")):
-		if !r.document(content) {
-			r.general(content)
+		if !r.readDocument(content) {
+			r.readYAML(content)
 		}
 	default:
-		r.lines(content)
+		r.readLines(content)
 	}
 	if len(r.faults) > 0 {
 		return nil, &config.Error{Faults: r.faults}
@@ -59,21 +59,21 @@ func read(name string, content []byte) ([]Entry, error) {
 	return r.entries, nil
 }
 
-func (r *reader) fault(text string) {
+func (r *reader) addFault(text string) {
 	r.faults = append(r.faults, config.Fault{Name: r.name, Message: text})
 }
 
-// document reads a file that is JSON as a whole. ok is false if the general reader has to look
+// readDocument reads a file that is JSON as a whole. ok is false if the general reader has to look
 // at it.
-func (r *reader) document(content []byte) (ok bool) {
+func (r *reader) readDocument(content []byte) (ok bool) {
 	var whole struct {
 		Keys *[]Entry `json:"keys"`
 	}
-	if !decode(content, &whole) || whole.Keys == nil || len(*whole.Keys) > maxKeys {
+	if !decodeJSON(content, &whole) || whole.Keys == nil || len(*whole.Keys) > maxKeys {
 		return false
 	}
 	for _, e := range *whole.Keys {
-		if !r.add(e) {
+		if !r.addEntry(e) {
 			r.entries, r.seen = nil, map[string]bool{}
 			return false
 		}
@@ -81,16 +81,16 @@ func (r *reader) document(content []byte) (ok bool) {
 	return true
 }
 
-// decode reads JSON that YAML reads alike. Where a file of YAML puts in variables, and null,
+// decodeJSON reads JSON that YAML reads alike. Where a file of YAML puts in variables, and null,
 // which the general reader refuses, are not for it.
-func decode(text []byte, into any) bool {
+func decodeJSON(text []byte, into any) bool {
 	return !bytes.ContainsRune(text, '$') && !bytes.Contains(text, []byte("null")) &&
 		json.Unmarshal(text, into, json.RejectUnknownMembers(true)) == nil
 }
 
-// add takes in an entry without flaws, and says whether it is one.
-func (r *reader) add(e Entry) bool {
-	if len(e.flaws()) > 0 || r.seen[e.ID] {
+// addEntry takes in an entry without flaws, and says whether it is one.
+func (r *reader) addEntry(e Entry) bool {
+	if len(e.findFlaws()) > 0 || r.seen[e.ID] {
 		return false
 	}
 	r.seen[e.ID] = true
@@ -108,8 +108,8 @@ type listing struct {
 // item is the lines of an entry.
 type item struct{ from, to int }
 
-// list finds the entries of a file. ok is false if it has another form.
-func list(content []byte) (l listing, ok bool) {
+// findItems finds the entries of a file. ok is false if it has another form.
+func findItems(content []byte) (l listing, ok bool) {
 	l.lines, l.head = strings.SplitAfter(string(content), "\n"), -1
 	dash := ""
 	for i, line := range l.lines {
@@ -146,20 +146,20 @@ func isHead(line string) bool {
 // isRemark says whether a line without its indentation has nothing but a comment.
 func isRemark(text string) bool { return text == "" || text[0] == '#' }
 
-// lines reads a file of YAML.
-func (r *reader) lines(content []byte) {
-	l, ok := list(content)
+// readLines reads a file of YAML.
+func (r *reader) readLines(content []byte) {
+	l, ok := findItems(content)
 	if !ok {
-		r.general(content)
+		r.readYAML(content)
 		return
 	}
 	var rest []item
 	for _, it := range l.items {
-		if !r.line(l, it) {
+		if !r.readLine(l, it) {
 			rest = append(rest, it)
 		}
 		if len(rest) == batch {
-			r.general(l.only(rest))
+			r.readYAML(l.onlyItems(rest))
 			rest = rest[:0]
 		}
 		if len(r.faults) >= enoughFaults {
@@ -167,12 +167,12 @@ func (r *reader) lines(content []byte) {
 		}
 	}
 	if len(rest) > 0 {
-		r.general(l.only(rest))
+		r.readYAML(l.onlyItems(rest))
 	}
 }
 
-// line reads an entry that is JSON on one line. Remarks may follow it.
-func (r *reader) line(l listing, it item) bool {
+// readLine reads an entry that is JSON on one line. Remarks may follow it.
+func (r *reader) readLine(l listing, it item) bool {
 	for _, line := range l.lines[it.from+1 : it.to] {
 		if !isRemark(strings.TrimSpace(line)) {
 			return false
@@ -180,11 +180,11 @@ func (r *reader) line(l listing, it item) bool {
 	}
 	_, text, _ := strings.Cut(l.lines[it.from], "- ")
 	var e Entry
-	return decode([]byte(text), &e) && len(r.entries) < maxKeys && r.add(e)
+	return decodeJSON([]byte(text), &e) && len(r.entries) < maxKeys && r.addEntry(e)
 }
 
-// only returns the file with no entries but these, each on its line.
-func (l listing) only(items []item) []byte {
+// onlyItems returns the file with no entries but these, each on its line.
+func (l listing) onlyItems(items []item) []byte {
 	var b bytes.Buffer
 	for i, line := range l.lines {
 		if len(items) > 0 && i >= items[0].to {
@@ -199,13 +199,13 @@ func (l listing) only(items []item) []byte {
 	return b.Bytes()
 }
 
-// general reads any YAML, and reports what is wrong with it.
-func (r *reader) general(content []byte) {
+// readYAML reads any YAML, and reports what is wrong with it.
+func (r *reader) readYAML(content []byte) {
 	given := false
 	section := file.Section{Name: "keys", Schema: fileSchema, Read: func(n *file.Node) {
 		given = true
 		for m := range n.Members() {
-			r.node(m)
+			r.readNode(m)
 		}
 	}}
 	result := file.Table{section}.Read(r.name, content, config.Sources{
@@ -213,36 +213,36 @@ func (r *reader) general(content []byte) {
 	})
 	r.faults = append(r.faults, result.Faults...)
 	if !given && len(result.Faults) == 0 {
-		r.fault("must have the list keys")
+		r.addFault("must have the list keys")
 	}
 }
 
-// node reads an entry, and reports its flaws at their places.
-func (r *reader) node(n *file.Node) {
+// readNode reads an entry, and reports its flaws at their places.
+func (r *reader) readNode(n *file.Node) {
 	var e Entry
 	n.Decode(&e)
 	if n.Has("scopes") && e.Scopes == nil {
 		e.Scopes = []string{} // none is not the same as nothing said
 	}
-	for _, f := range e.flaws() {
+	for _, f := range e.findFlaws() {
 		if at := n.Get(f.field); at.Sound() && at != nil {
 			at.Fault(f.text)
 		}
 	}
 	if n.Sound() {
-		r.admit(n, e)
+		r.admitEntry(n, e)
 	}
 }
 
-// admit adds a sound entry, unless it is one too many.
-func (r *reader) admit(n *file.Node, e Entry) {
+// admitEntry adds a sound entry, unless it is one too many.
+func (r *reader) admitEntry(n *file.Node, e Entry) {
 	switch {
 	case r.seen[e.ID]:
 		n.Get("id").Fault("is given twice")
 	case len(r.entries) >= maxKeys:
 		n.Fault("there are more than 100,000 keys")
 	default:
-		r.add(e)
+		r.addEntry(e)
 	}
 }
 

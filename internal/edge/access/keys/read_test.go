@@ -31,7 +31,7 @@ func TestReadEntries(t *testing.T) {
 	ana := Entry{ID: "aaaaaaaaaa", Hash: hashA, User: "ana", Created: since}
 	bob := Entry{
 		ID: "bbbbbbbbbb", Hash: hashB, User: "bob", Tenant: "acme", Scopes: []string{"chat:readonly", "inspect"}, Limits: "gold",
-		Expires: until, Disabled: true, Created: since, Note: "of the desk: #4",
+		Expires: until, Disabled: true, Created: since, NoteText: "of the desk: #4",
 	}
 	block := "- id: bbbbbbbbbb # the desk's\n  hash: " + hashB + "\n  user: bob\n  tenant: acme\n  scopes:\n    - chat:readonly\n    - inspect\n" +
 		"  limits: gold\n  expires: 2027-01-31T13:00:00+01:00\n  disabled: true\n  created: 2026-01-31T12:00:00Z\n  note: 'of the desk: #4'\n"
@@ -56,14 +56,14 @@ func TestReadEntries(t *testing.T) {
 		{"a list in brackets", "keys: [" + flow[2:len(flow)-1] + "]\n", []Entry{ana}},
 		{"no scopes at all", "keys:\n" + jsonLine("aaaaaaaaaa", `,"scopes":[]`), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Scopes: []string{}, Created: since}}},
 		{"no scopes at all, by hand", "keys:\n" + strings.Replace(flow, "user:", "scopes: [], user:", 1), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Scopes: []string{}, Created: since}}},
-		{"a dollar", "keys:\n" + jsonLine("aaaaaaaaaa", `,"note":"5 $$"`), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Created: since, Note: "5 $"}}},
-		{"a word like null", "keys:\n" + jsonLine("aaaaaaaaaa", `,"note":"null"`), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Created: since, Note: "null"}}},
-		{"an entry within a text", "keys:\n" + strings.Replace(block, "'of the desk: #4'", "|-\n    "+strings.TrimSpace(short), 1), func() []Entry { e := bob; e.Note = strings.TrimSpace(short); return []Entry{e} }()},
+		{"a dollar", "keys:\n" + jsonLine("aaaaaaaaaa", `,"note":"5 $$"`), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Created: since, NoteText: "5 $"}}},
+		{"a word like null", "keys:\n" + jsonLine("aaaaaaaaaa", `,"note":"null"`), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Created: since, NoteText: "null"}}},
+		{"an entry within a text", "keys:\n" + strings.Replace(block, "'of the desk: #4'", "|-\n    "+strings.TrimSpace(short), 1), func() []Entry { e := bob; e.NoteText = strings.TrimSpace(short); return []Entry{e} }()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := read("k", []byte(tt.content))
+			got, err := readEntries("k", []byte(tt.content))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestReadFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			entries, err := read("k", []byte(tt.content))
+			entries, err := readEntries("k", []byte(tt.content))
 			faults, ok := errors.AsType[*config.Error](err)
 			if !ok || len(entries) > 0 {
 				t.Fatalf("got %v and %v, want a fault", entries, err)
@@ -158,12 +158,12 @@ func TestReadListsFaults(t *testing.T) {
 		}
 		fmt.Fprintf(&file, "- id: %q\n  hash: %s\n  user: u\n  created: 2026-01-31T12:00:00Z\n", id, hashA)
 	}
-	_, err := read("k", []byte(file.String()))
+	_, err := readEntries("k", []byte(file.String()))
 	faults, _ := errors.AsType[*config.Error](err)
 	if faults == nil || len(faults.Faults) != 2 || !strings.HasPrefix(faults.Faults[0].Name, "k:2802:") || !strings.HasPrefix(faults.Faults[1].Name, "k:7602:") {
 		t.Errorf("got %v, want a fault in the lines 2802 and 7602", err)
 	}
-	_, err = read("k", []byte("keys:\n"+strings.Repeat("- {\"id\":7}\n", 5000)))
+	_, err = readEntries("k", []byte("keys:\n"+strings.Repeat("- {\"id\":7}\n", 5000)))
 	if faults, _ = errors.AsType[*config.Error](err); faults == nil || len(faults.Faults) < enoughFaults || len(faults.Faults) > 5*batch {
 		t.Errorf("5000 bad entries gave %d faults", len(faults.Faults))
 	}
@@ -176,18 +176,18 @@ func TestReadBounds(t *testing.T) {
 	for i := range maxKeys {
 		file.WriteString(jsonLine(fmt.Sprintf("%010d", i), ""))
 	}
-	entries, err := read("k", []byte(file.String()))
+	entries, err := readEntries("k", []byte(file.String()))
 	if err != nil || len(entries) != maxKeys {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
-	if _, err = read("k", []byte(file.String()+jsonLine("aaaaaaaaaa", ""))); err == nil || !strings.Contains(err.Error(), "k:100002:") || !strings.Contains(err.Error(), "more than 100,000") {
+	if _, err = readEntries("k", []byte(file.String()+jsonLine("aaaaaaaaaa", ""))); err == nil || !strings.Contains(err.Error(), "k:100002:") || !strings.Contains(err.Error(), "more than 100,000") {
 		t.Errorf("one more: %v", err)
 	}
 	whole := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file.String(), "keys:\n- "), "\n"), "\n- ", ",")
-	if _, err = read("k", []byte(`{"keys":[`+whole+","+jsonLine("aaaaaaaaaa", "")[2:]+"]}")); err == nil {
+	if _, err = readEntries("k", []byte(`{"keys":[`+whole+","+jsonLine("aaaaaaaaaa", "")[2:]+"]}")); err == nil {
 		t.Error("one more as JSON is read")
 	}
-	if _, err = read("k", make([]byte, maxSize+1)); err == nil || !strings.Contains(err.Error(), "64 MiB") {
+	if _, err = readEntries("k", make([]byte, maxSize+1)); err == nil || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("a file too large: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestReadBounds(t *testing.T) {
 // The general reader begins at the beginning.
 func TestFaultOfJSONIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	_, err := read("k", []byte(`{"keys":[`+jsonLine("aaaaaaaaaa", "")[2:]+","+jsonLine("bbbbbbbbbB", "")[2:]+"]}"))
+	_, err := readEntries("k", []byte(`{"keys":[`+jsonLine("aaaaaaaaaa", "")[2:]+","+jsonLine("bbbbbbbbbB", "")[2:]+"]}"))
 	if faults, ok := errors.AsType[*config.Error](err); !ok || len(faults.Faults) != 1 || !strings.Contains(faults.Error(), "/keys/1/id: ") {
 		t.Errorf("got %v", err)
 	}
@@ -206,9 +206,9 @@ func TestLine(t *testing.T) {
 	t.Parallel()
 	for _, e := range []Entry{
 		{ID: "aaaaaaaaaa", Hash: hashA, User: "ana", Created: since},
-		{ID: "bbbbbbbbbb", Hash: hashB, User: `a"b: ${X} # {`, Tenant: "t", Scopes: []string{}, Limits: "l", Expires: until, Disabled: true, Created: since, Note: "$$ null – 😀 \u200d"},
+		{ID: "bbbbbbbbbb", Hash: hashB, User: `a"b: ${X} # {`, Tenant: "t", Scopes: []string{}, Limits: "l", Expires: until, Disabled: true, Created: since, NoteText: "$$ null – 😀 \u200d"},
 	} {
-		got, err := read("k", []byte("keys:\n"+e.Line()))
+		got, err := readEntries("k", []byte("keys:\n"+e.Line()))
 		if err != nil {
 			t.Errorf("%s: %v", e.Line(), err)
 		}
@@ -226,7 +226,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, content string) {
-		entries, err := read("k", []byte(content))
+		entries, err := readEntries("k", []byte(content))
 		if err != nil {
 			if faults, ok := errors.AsType[*config.Error](err); !ok || len(faults.Faults) == 0 || entries != nil {
 				t.Fatalf("entries %v, error %v", entries, err)
@@ -235,14 +235,14 @@ func FuzzRead(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, e := range entries {
-			if len(e.flaws()) > 0 || seen[e.ID] {
+			if len(e.findFlaws()) > 0 || seen[e.ID] {
 				t.Fatalf("%+v was read", e)
 			}
 			seen[e.ID] = true
 		}
 		// The general reader agrees, where it reads a file of that size.
 		r := &reader{name: "k", seen: map[string]bool{}}
-		r.general([]byte(strings.TrimPrefix(content, "\ufeff")))
+		r.readYAML([]byte(strings.TrimPrefix(content, "\ufeff")))
 		if len(r.faults) > 0 {
 			t.Skip("the library of YAML refuses more than JSON needs")
 		}
@@ -262,7 +262,7 @@ func BenchmarkRead100000(b *testing.B) {
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := read("k", content); err != nil {
+		if _, err := readEntries("k", content); err != nil {
 			b.Fatal(err)
 		}
 	}

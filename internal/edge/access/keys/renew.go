@@ -9,7 +9,7 @@ import (
 // same user. It sets the scopes and the class that the key has now, and the way to ask again.
 func (r *Ring) Renew(id *access.Identity) bool {
 	k, known := (*r.keys.Load())[id.KeyID]
-	if !known || k.disabled || k.expired() || k.identity.Tenant != id.Tenant {
+	if !known || k.disabled || k.hasExpired() || k.identity.Tenant != id.Tenant {
 		return false
 	}
 	if k.identity.ID != id.Sender() || id.IsNamed() && !k.identity.Scopes.HasAny(chat.ScopeActAs) {

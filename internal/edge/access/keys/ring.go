@@ -57,11 +57,11 @@ type Ring struct {
 
 // Open reads the keys of a file. A *config.Error has all that is wrong with it.
 func Open(cfg Config) (*Ring, error) {
-	content, info, err := load(cfg.Path)
+	content, info, err := loadKeyFile(cfg.Path)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := read(cfg.Path, content)
+	entries, err := readEntries(cfg.Path, content)
 	if err != nil {
 		return nil, err
 	}
@@ -69,20 +69,20 @@ func Open(cfg Config) (*Ring, error) {
 	if time.Since(info.ModTime()) >= calm {
 		r.seen = info // else somebody may still be writing, and the next look reads it again
 	}
-	r.keys.Store(r.ringed(entries))
+	r.keys.Store(r.keysOf(entries))
 	// Goroutine (key file): looks every five seconds whether the key file is another one, and
 	// reads it.
 	// Ends: `Close`.
 	// Waits: `Close`.
-	r.watcher.Go(r.watch)
+	r.watcher.Go(r.watchFile)
 	return r, nil
 }
 
 // Check returns all that is wrong with the key file at path. Each fault has the path as its name.
 func Check(path string) []config.Fault {
-	content, _, err := load(path)
+	content, _, err := loadKeyFile(path)
 	if err == nil {
-		_, err = read(path, content)
+		_, err = readEntries(path, content)
 	}
 	if wrong, ok := errors.AsType[*config.Error](err); ok {
 		return wrong.Faults
@@ -96,11 +96,11 @@ func (r *Ring) Close() {
 	r.watcher.Wait()
 }
 
-// ringed returns the keys of entries, whose identities ask the ring whether they still count.
-func (r *Ring) ringed(entries []Entry) *map[string]*key {
+// keysOf returns the keys of entries, whose identities ask the ring whether they still count.
+func (r *Ring) keysOf(entries []Entry) *map[string]*key {
 	keys := make(map[string]*key, len(entries))
 	for i := range entries {
-		k := entries[i].key()
+		k := entries[i].newKey()
 		k.identity.Revoked = func() bool { return r.isRevoked(k) }
 		keys[k.identity.KeyID] = k
 	}
@@ -110,7 +110,7 @@ func (r *Ring) ringed(entries []Entry) *map[string]*key {
 // isRevoked says whether k does not count any more.
 func (r *Ring) isRevoked(k *key) bool {
 	now, ok := (*r.keys.Load())[k.identity.KeyID]
-	return !ok || now.expired() || now != k && !now.isSame(k)
+	return !ok || now.hasExpired() || now != k && !now.isSame(k)
 }
 
 // Refusals of Verify.
@@ -147,7 +147,7 @@ func (r *Ring) Verify(credential string) (*access.Identity, error) {
 		return nil, errUnknown
 	case k.disabled:
 		return nil, errDisabled
-	case k.expired():
+	case k.hasExpired():
 		return nil, errExpired
 	}
 	return &k.identity, nil
@@ -160,7 +160,7 @@ func (r *Ring) Len() int { return len(*r.keys.Load()) }
 // file does not count.
 func (r *Ring) IsCurrent() bool { return !r.rejected.Load() }
 
-func (r *Ring) watch() {
+func (r *Ring) watchFile() {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -181,10 +181,10 @@ func (r *Ring) Look() {
 	if !due {
 		return
 	}
-	content, loaded, err := load(r.cfg.Path)
+	content, loaded, err := loadKeyFile(r.cfg.Path)
 	if err != nil {
 		r.seen = nil
-		r.reject(err)
+		r.reportRejected(err)
 		return
 	}
 	if !isUnchanged(info, loaded) {
@@ -195,13 +195,13 @@ func (r *Ring) Look() {
 	if r.reason == "" && sum == r.sum {
 		return
 	}
-	entries, err := read(r.cfg.Path, content)
+	entries, err := readEntries(r.cfg.Path, content)
 	if err != nil {
-		r.reject(err)
+		r.reportRejected(err)
 		return
 	}
 	r.sum = sum
-	r.swap(entries)
+	r.swapKeys(entries)
 }
 
 // isDue says whether the file is to be read: it is another one than before, and nobody writes
@@ -226,8 +226,8 @@ func (r *Ring) waitForCalm(info os.FileInfo) (ok bool) {
 	}
 }
 
-// reject reports that the file does not count.
-func (r *Ring) reject(err error) {
+// reportRejected reports that the file does not count.
+func (r *Ring) reportRejected(err error) {
 	r.rejected.Store(true)
 	if reason := err.Error(); reason != r.reason {
 		r.reason = reason
@@ -237,11 +237,11 @@ func (r *Ring) reject(err error) {
 	}
 }
 
-// swap puts other keys in place of those that there are.
-func (r *Ring) swap(entries []Entry) {
-	next := r.ringed(entries)
+// swapKeys puts other keys in place of those that there are.
+func (r *Ring) swapKeys(entries []Entry) {
+	next := r.keysOf(entries)
 	last := r.keys.Swap(next)
-	added, removed := without(*next, *last), without(*last, *next)
+	added, removed := idsWithout(*next, *last), idsWithout(*last, *next)
 	wasRejected := r.rejected.Swap(false)
 	r.reason = ""
 	if r.cfg.Reloaded != nil && (wasRejected || len(added)+len(removed) > 0) {
@@ -249,8 +249,8 @@ func (r *Ring) swap(entries []Entry) {
 	}
 }
 
-// without returns the ids of the keys that count and that others has not, or not as they are.
-func without(keys, others map[string]*key) []string {
+// idsWithout returns the ids of the keys that count and that others has not, or not as they are.
+func idsWithout(keys, others map[string]*key) []string {
 	ids := []string{}
 	for id, k := range keys {
 		if other, ok := others[id]; !k.disabled && (!ok || !k.isSame(other)) {
@@ -273,8 +273,8 @@ var (
 	errTooLarge = errors.New("the file has more than 64 MiB")
 )
 
-// load reads a file, and what was known of it before it was read. Its error is a *config.Error.
-func load(path string) ([]byte, os.FileInfo, error) {
+// loadKeyFile reads a file, and what was known of it before it was read. Its error is a *config.Error.
+func loadKeyFile(path string) ([]byte, os.FileInfo, error) {
 	content, info, err := loadFile(path)
 	if err != nil {
 		message := config.Unreadable(err)

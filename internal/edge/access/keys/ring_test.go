@@ -126,7 +126,7 @@ func fileOf(entries ...Entry) string {
 
 // newKey makes a key and its entry.
 func newKey(user string) (Entry, string) {
-	id, key := generate()
+	id, key := generateKey()
 	return Entry{ID: id, Hash: hashOf(key), User: user, Created: since}, key
 }
 
@@ -164,13 +164,13 @@ func TestVerify(t *testing.T) {
 			altered[secretFrom+1] = 'y'
 		}
 		for key, reason := range map[string]string{
-			"":                          "malformed",
-			"slk_":                      "malformed",
-			anaKey + " ":                "malformed",
-			strings.ToUpper(anaKey):     "malformed",
-			string(altered):             "checksum",
-			stranger:                    "unknown",
-			foreign + checksum(foreign): "unknown",
+			"":                            "malformed",
+			"slk_":                        "malformed",
+			anaKey + " ":                  "malformed",
+			strings.ToUpper(anaKey):       "malformed",
+			string(altered):               "checksum",
+			stranger:                      "unknown",
+			foreign + checksumOf(foreign): "unknown",
 		} {
 			f.want(key, reason)
 		}
@@ -214,7 +214,7 @@ func TestChangesOfTheFile(t *testing.T) {
 		revoked bool   // whether the identity that she had is
 	}{
 		{"the same", fileOf(ana), "", "", false},
-		{"another note", fileOf(changed(ana, func(e *Entry) { e.Note = "x" })), "", "", false},
+		{"another note", fileOf(changed(ana, func(e *Entry) { e.NoteText = "x" })), "", "", false},
 		{"one more", fileOf(ana, bob), "reloaded [" + bob.ID + "] []", "", false},
 		{"gone", fileOf(bob), "reloaded [" + bob.ID + "] [" + ana.ID + "]", "unknown", true},
 		{"an empty list", "keys: []\n", "reloaded [] [" + ana.ID + "]", "unknown", true},
@@ -571,13 +571,13 @@ func TestVerifyAllocatesNothing(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	id, key := generate()
+	id, key := generateKey()
 	for _, seed := range []string{"", key, key[:20], key + "x", "slk_", strings.Repeat("slk_", 13) + "ab"} {
 		f.Add(seed)
 	}
 	r := &Ring{}
 	e := Entry{ID: id, Hash: hashOf(key), User: "ana", Created: since}
-	r.keys.Store(r.ringed([]Entry{e}))
+	r.keys.Store(r.keysOf([]Entry{e}))
 	f.Fuzz(func(t *testing.T, credential string) {
 		who, err := r.Verify(credential)
 		if (err == nil) != (credential == key) || (err == nil) != (who != nil) {

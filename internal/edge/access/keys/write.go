@@ -34,10 +34,10 @@ var errEnded = errors.New("the key is disabled: add another one")
 // *config.Error has the flaws of that, each under the name of its field.
 func New(given Entry) (e Entry, key string, err error) {
 	e = given
-	e.ID, key = generate()
+	e.ID, key = generateKey()
 	e.Hash = hashOf(key)
 	e.Created = Moment(time.Now().Truncate(time.Second))
-	if flaws := e.flaws(); len(flaws) > 0 {
+	if flaws := e.findFlaws(); len(flaws) > 0 {
 		all := &config.Error{}
 		for _, f := range flaws {
 			all.Faults = append(all.Faults, config.Fault{Name: f.field, Message: f.text})
@@ -49,11 +49,11 @@ func New(given Entry) (e Entry, key string, err error) {
 
 // List returns the entries of a file.
 func List(path string) ([]Entry, error) {
-	content, _, err := load(path)
+	content, _, err := loadKeyFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return read(path, content)
+	return readEntries(path, content)
 }
 
 // Add makes a key, as New does, and adds it to a file, which is made if there is none.
@@ -61,20 +61,20 @@ func Add(path string, given Entry) (e Entry, key string, err error) {
 	if e, key, err = New(given); err != nil {
 		return e, "", err
 	}
-	err = change(path, true, func(f *draft) error { return f.add(e) })
+	err = changeFile(path, true, func(f *draft) error { return f.addEntry(e) })
 	return e, key, err
 }
 
 // Revoke disables a key. Its entry stays, so that its id can be looked up later.
 func Revoke(path, id string) (e Entry, err error) {
-	err = change(path, false, func(f *draft) error {
-		at, err := f.find(id)
+	err = changeFile(path, false, func(f *draft) error {
+		at, err := f.findEntry(id)
 		if err != nil {
 			return err
 		}
 		e = f.entries[at]
 		e.Disabled = true
-		return f.replace(at, e)
+		return f.replaceEntry(at, e)
 	})
 	return e, err
 }
@@ -82,8 +82,8 @@ func Revoke(path, id string) (e Entry, err error) {
 // Rotate makes another key for the same, which lives as long as the one before it did, and has
 // that one end after grace, if it does not end earlier.
 func Rotate(path, id string, grace time.Duration) (e Entry, key string, err error) {
-	err = change(path, false, func(f *draft) error {
-		at, err := f.find(id)
+	err = changeFile(path, false, func(f *draft) error {
+		at, err := f.findEntry(id)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func Rotate(path, id string, grace time.Duration) (e Entry, key string, err erro
 			}
 		}
 		old.Expires = Moment(last)
-		return errors.Join(f.replace(at, old), f.add(e))
+		return errors.Join(f.replaceEntry(at, old), f.addEntry(e))
 	})
 	return e, key, err
 }
@@ -116,38 +116,38 @@ type draft struct {
 // newFile is what a file begins with that Add makes.
 const newFile = "# Keys of a Sluice gateway, made by sluice keys. A key itself is not in here.\nkeys: []\n"
 
-// current returns what a file holds; if isNew allows that there is none, what a new one does.
-func current(path string, isNew bool) ([]byte, os.FileInfo, error) {
-	content, info, err := load(path)
+// currentContent returns what a file holds; if isNew allows that there is none, what a new one does.
+func currentContent(path string, isNew bool) ([]byte, os.FileInfo, error) {
+	content, info, err := loadKeyFile(path)
 	if isNew && isMissing(path) {
 		return []byte(newFile), nil, nil
 	}
 	return content, info, err
 }
 
-// change reads a file, has it changed and writes it. isNew allows that there is none.
-func change(path string, isNew bool, by func(*draft) error) error {
-	path, err := followed(path)
+// changeFile reads a file, has it changed and writes it. isNew allows that there is none.
+func changeFile(path string, isNew bool, by func(*draft) error) error {
+	path, err := followLink(path)
 	if err != nil {
 		return err
 	}
-	unlock, err := lock(path)
+	unlock, err := lockForChange(path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	content, info, err := current(path, isNew)
+	content, info, err := currentContent(path, isNew)
 	if err != nil {
 		return err
 	}
 	f := &draft{text: string(content)}
-	if f.entries, err = read(path, content); err != nil {
+	if f.entries, err = readEntries(path, content); err != nil {
 		return err
 	}
 	if err := by(f); err != nil {
 		return err
 	}
-	return write(path, f.text, info)
+	return replaceFile(path, f.text, info)
 }
 
 func isMissing(path string) bool {
@@ -155,8 +155,8 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// followed returns where a file is that a link may lead to: the link stays.
-func followed(path string) (string, error) {
+// followLink returns where a file is that a link may lead to: the link stays.
+func followLink(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil
@@ -164,8 +164,8 @@ func followed(path string) (string, error) {
 	return target, err
 }
 
-// find returns the place of a key.
-func (f *draft) find(id string) (int, error) {
+// findEntry returns the place of a key.
+func (f *draft) findEntry(id string) (int, error) {
 	at := slices.IndexFunc(f.entries, func(e Entry) bool { return e.ID == id })
 	if at < 0 {
 		return 0, errUnknownID
@@ -173,9 +173,9 @@ func (f *draft) find(id string) (int, error) {
 	return at, nil
 }
 
-// add appends an entry.
-func (f *draft) add(e Entry) error {
-	l, ok := list([]byte(f.text))
+// addEntry appends an entry.
+func (f *draft) addEntry(e Entry) error {
+	l, ok := findItems([]byte(f.text))
 	text, indented := f.text, ""
 	switch {
 	case ok:
@@ -189,12 +189,12 @@ func (f *draft) add(e Entry) error {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	return f.become(text+indented+e.Line(), append(slices.Clone(f.entries), e))
+	return f.setText(text+indented+e.Line(), append(slices.Clone(f.entries), e))
 }
 
-// replace puts an entry in place of another one.
-func (f *draft) replace(at int, e Entry) error {
-	l, ok := list([]byte(f.text))
+// replaceEntry puts an entry in place of another one.
+func (f *draft) replaceEntry(at int, e Entry) error {
+	l, ok := findItems([]byte(f.text))
 	it := l.itemOf(f.entries[at].ID)
 	if !ok || it.to == 0 {
 		return errForm
@@ -207,7 +207,7 @@ func (f *draft) replace(at int, e Entry) error {
 	text := strings.Join(l.lines[:it.from], "") + first[:strings.Index(first, "-")] + e.Line() + remarks + strings.Join(l.lines[it.to:], "")
 	entries := slices.Clone(f.entries)
 	entries[at] = e
-	return f.become(text, entries)
+	return f.setText(text, entries)
 }
 
 // remarksIn returns the remarks within the lines of an entry and behind it. One that shares its
@@ -233,31 +233,31 @@ func (l listing) itemOf(id string) item {
 		if !strings.Contains(lines, id) {
 			continue
 		}
-		if found, err := read("", []byte("keys:\n"+lines)); err == nil && len(found) == 1 && found[0].ID == id {
+		if found, err := readEntries("", []byte("keys:\n"+lines)); err == nil && len(found) == 1 && found[0].ID == id {
 			return it
 		}
 	}
 	return item{}
 }
 
-// become makes text the file's, if it says what is meant.
-func (f *draft) become(text string, entries []Entry) error {
-	got, err := read("", []byte(text))
-	if err != nil || !slices.EqualFunc(sorted(got), sorted(entries), func(a, b Entry) bool { return a.Line() == b.Line() }) {
+// setText makes text the file's, if it says what is meant.
+func (f *draft) setText(text string, entries []Entry) error {
+	got, err := readEntries("", []byte(text))
+	if err != nil || !slices.EqualFunc(sortedByID(got), sortedByID(entries), func(a, b Entry) bool { return a.Line() == b.Line() }) {
 		return errForm
 	}
 	f.text, f.entries = text, entries
 	return nil
 }
 
-// sorted returns entries by their ids: those in forms of their own are read last.
-func sorted(entries []Entry) []Entry {
+// sortedByID returns entries by their ids: those in forms of their own are read last.
+func sortedByID(entries []Entry) []Entry {
 	return slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// write puts a file in place of the one at path, whose mode and owner it gets. before is what is known of
+// replaceFile puts a file in place of the one at path, whose mode and owner it gets. before is what is known of
 // that; nil: there is none.
-func write(path, text string, before os.FileInfo) (err error) {
+func replaceFile(path, text string, before os.FileInfo) (err error) {
 	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("a file next to the key file: %w", err)
@@ -269,7 +269,7 @@ func write(path, text string, before os.FileInfo) (err error) {
 	}()
 	_, err = next.WriteString(text)
 	if before != nil {
-		err = errors.Join(err, inherit(next, before))
+		err = errors.Join(err, inheritMode(next, before))
 	}
 	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
 		return err

@@ -75,7 +75,7 @@ func wantAlone(t *testing.T, path string) {
 func TestAddMakesTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keys.yaml")
-	given := Entry{User: "ana", Tenant: "acme", Scopes: []string{"chat", "inspect"}, Limits: "gold", Expires: until, Note: "a $HOME"}
+	given := Entry{User: "ana", Tenant: "acme", Scopes: []string{"chat", "inspect"}, Limits: "gold", Expires: until, NoteText: "a $HOME"}
 	e, key, err := Add(path, given)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestRotate(t *testing.T) {
 		}
 		for _, tt := range tests {
 			old, oldKey := newKey("ana")
-			old.Tenant, old.Scopes, old.Limits, old.Note, old.Expires = "acme", []string{"inspect"}, "gold", "desk", tt.old
+			old.Tenant, old.Scopes, old.Limits, old.NoteText, old.Expires = "acme", []string{"inspect"}, "gold", "desk", tt.old
 			path := writeFile(t, "keys:\n"+old.Line())
 			got, key, err := Rotate(path, old.ID, tt.grace)
 			if err != nil {
@@ -272,7 +272,7 @@ func TestFailedWriteLeavesTheFile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "not empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(path, "keys: []\n", nil); err == nil {
+	if err := replaceFile(path, "keys: []\n", nil); err == nil {
 		t.Error("a folder was replaced")
 	}
 	wantAlone(t, path)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock waits until nobody else changes files of the folder of path. The folder has the lock:
+// lockForChange waits until nobody else changes files of the folder of path. The folder has the lock:
 // the file is another one after each change.
-func lock(path string) (unlock func(), err error) {
+func lockForChange(path string) (unlock func(), err error) {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -30,9 +30,9 @@ func lock(path string) (unlock func(), err error) {
 	}
 }
 
-// inherit gives f the mode and the owner of the file before it: an operator's command must not
+// inheritMode gives f the mode and the owner of the file before it: an operator's command must not
 // lock the gateway out.
-func inherit(f *os.File, before os.FileInfo) error {
+func inheritMode(f *os.File, before os.FileInfo) error {
 	if was, ok := before.Sys().(*syscall.Stat_t); ok {
 		info, err := f.Stat()
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock waits until nobody else changes the file at path. A file next to it has the lock: the
+// lockForChange waits until nobody else changes the file at path. A file next to it has the lock: the
 // file itself is another one after each change.
-func lock(path string) (unlock func(), err error) {
+func lockForChange(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -20,8 +20,8 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil // which gives the lock back
 }
 
-// inherit does nothing: modes and owners are of another kind here.
-func inherit(*os.File, os.FileInfo) error { return nil }
+// inheritMode does nothing: modes and owners are of another kind here.
+func inheritMode(*os.File, os.FileInfo) error { return nil }
 
 // syncFolder does nothing: folders cannot be synced here.
 func syncFolder(string) error { return nil }

@@ -12,11 +12,11 @@ import (
 // they are done: one of its calls does, and the others wait for the answer.
 const pollEvery = 100 * time.Millisecond
 
-// far is what a queue knows of the calls of other gateways. Its zero value is that there are none.
-type far struct {
-	// asked says that the store is asked before each call. Without it the process keeps to the
+// otherGateways is what a queue knows of the calls of other gateways. Its zero value is that there are none.
+type otherGateways struct {
+	// asksStore says that the store is asked before each call. Without it the process keeps to the
 	// part that others did not use when it was asked last.
-	asked bool
+	asksStore bool
 	// asking are calls whose answers are on their way. So many as room may be asked for at once,
 	// by the last answer, and one if that is 0.
 	asking, room int
@@ -28,18 +28,18 @@ type far struct {
 	alone  int // calls that were made without the store
 }
 
-// part returns what is left of a quota for this process.
-func (f *far) part(most, others int) int {
-	if f.asked {
+// localPart returns what is left of a quota for this process.
+func (f *otherGateways) localPart(most, others int) int {
+	if f.asksStore {
 		return most
 	}
 	return max(1, most-others)
 }
 
-// wait returns how long it takes until the store may be asked for a call.
-func (f *far) wait(now int64) time.Duration {
+// waitToAsk returns how long it takes until the store may be asked for a call.
+func (f *otherGateways) waitToAsk(now int64) time.Duration {
 	switch {
-	case !f.asked:
+	case !f.asksStore:
 		return 0
 	case f.room == 0 && f.asking > 0:
 		return forever // until that answer
@@ -47,14 +47,16 @@ func (f *far) wait(now int64) time.Duration {
 	return time.Duration(max(f.free-now, f.poll-now, 0))
 }
 
-// begin notes that a call will be asked for.
-func (f *far) begin() { f.asking, f.room = f.asking+1, max(f.room-1, 0) }
+// countAsked notes that a call will be asked for.
+func (f *otherGateways) countAsked() { f.asking, f.room = f.asking+1, max(f.room-1, 0) }
 
 // isUnavailable says whether the store was unavailable a moment ago. It needs mu.
 func (l *Limiter) isUnavailable() bool { return l.lost && l.now() < l.retry }
 
-// look notes whether the store is asked for a queue. It needs mu.
-func (l *Limiter) look(n *lane) { n.far.asked = n.quota != nil && l.isShared() && !l.isUnavailable() }
+// refreshStoreUse notes whether the store is asked for a queue. It needs mu.
+func (l *Limiter) refreshStoreUse(n *lane) {
+	n.elsewhere.asksStore = n.quota != nil && l.isShared() && !l.isUnavailable()
+}
 
 // askCall asks the store for a call that this process has let go at a time. If it is not admitted,
 // the call is as if it had not been let go. It needs mu, which it gives back while it waits.
@@ -65,9 +67,9 @@ func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) 
 		if over {
 			return
 		}
-		over, n.far.asking = true, n.far.asking-1
+		over, n.elsewhere.asking = true, n.elsewhere.asking-1
 		if !admitted {
-			n.undo(a, at)
+			n.refundCall(a, at)
 		}
 	}
 	defer end(false)
@@ -78,25 +80,25 @@ func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) 
 	}
 	if l.isUnavailable() {
 		end(true)
-		n.far.alone++
+		n.elsewhere.alone++
 		return true, nil
 	}
 	l.retry = l.now() + int64(publishEvery) // if it is lost, one asks whether it is back
-	answer, err := l.askBoth(ctx, n.owes(q, &c, l.now()), c)
+	answer, err := l.askBoth(ctx, n.takeOwed(q, &c, l.now()), c)
 	end(err == nil && answer.OK)
 	if err != nil {
 		return false, l.callWithoutStore(ctx, n, err)
 	}
-	l.note(nil)
+	l.recordStoreState(nil)
 	l.learnCall(n, q, a, &c, &answer)
-	l.serve(n)
+	l.serveQueue(n)
 	return answer.OK, nil
 }
 
 // askBoth asks the store for a call, after it has charged the calls that are owed, if any. The
 // caller must hold mu, which askBoth gives back while it waits.
 func (l *Limiter) askBoth(ctx context.Context, owed *store.Charge, c store.Charge) (answer store.Charged, err error) {
-	l.unlocked(func() {
+	l.withoutLock(func() {
 		if owed != nil {
 			_, err = l.Store.ChargeRates(ctx, *owed)
 		}
@@ -110,28 +112,28 @@ func (l *Limiter) askBoth(ctx context.Context, owed *store.Charge, c store.Charg
 // callWithoutStore notes that the store has not answered. Its error is that of a turn that has
 // ended meanwhile.
 func (l *Limiter) callWithoutStore(ctx context.Context, n *lane, err error) error {
-	l.unsure(&n.entry)
+	l.rewriteCounts(&n.entry)
 	if ctx.Err() == nil {
-		l.note(err)
+		l.recordStoreState(err)
 		l.retry = l.now() + int64(publishEvery)
 		return nil
 	}
-	l.serve(n)
+	l.serveQueue(n)
 	return fault.Cause(ctx)
 }
 
-// unsure has the counts of an entry written again, as nobody knows which ones the store has. It
+// rewriteCounts has the counts of an entry written again, as nobody knows which ones the store has. It
 // needs mu.
-func (l *Limiter) unsure(e *entry) {
-	e.saidTurns = -1
+func (l *Limiter) rewriteCounts(e *entry) {
+	e.publishedTurns = -1
 	l.enqueue(e, false)
 }
 
 // modelName returns what the keys of a model begin with.
 func modelName(model string) string { return store.RateKey("", "model", model) }
 
-// counts says whether the store counts the calls that run.
-func (q *quota) counts() bool { return q.concurrent > 0 || q.plan.tokens }
+// countsRunning says whether the store counts the calls that run.
+func (q *quota) countsRunning() bool { return q.concurrent > 0 || q.plan.tokens }
 
 // callOf returns what is asked of the store for a call by a quota, which may be nil. The call is
 // counted already. The caller must hold mu.
@@ -140,9 +142,9 @@ func (l *Limiter) callOf(n *lane, q *quota, a *Admission) (c store.Charge) {
 		return c
 	}
 	c.Holder = l.Holder
-	a.eachCalls(func(at *touch, g *gcra) {
-		at.name(&a.who)
-		level := g.kept(levelKey(at.e.name, modelCalls))
+	a.eachCalls(func(at *appliedLimit, g *gcra) {
+		at.nameEntries(&a.subject)
+		level := g.storedLevel(levelKey(at.e.name, modelCalls))
 		level.Cost, level.Need = time.Duration(g.one), time.Duration(g.one)
 		c.Levels = append(c.Levels, level)
 	})
@@ -152,7 +154,7 @@ func (l *Limiter) callOf(n *lane, q *quota, a *Admission) (c store.Charge) {
 	if q.calls > 0 {
 		c.Windows = []store.Window{{Key: modelName(n.model) + "calls-" + q.unit.String(), Period: q.unit, Most: q.calls, Cost: 1}}
 	}
-	if q.counts() {
+	if q.countsRunning() {
 		n.name = modelName(n.model)
 		count := l.countOf(&n.entry)
 		count.Most = q.concurrent
@@ -165,8 +167,8 @@ func (l *Limiter) callOf(n *lane, q *quota, a *Admission) (c store.Charge) {
 // appendReserves appends the quotas of tokens that must have room for the reserve of one call.
 func (q *quota) appendReserves(list []store.Level, name string) []store.Level {
 	for w := tokens; w < levels; w++ {
-		if g := &q.rates[w]; g.on() {
-			level := g.kept(levelKey(name, w))
+		if g := &q.rates[w]; g.isSet() {
+			level := g.storedLevel(levelKey(name, w))
 			level.Need, level.Of = time.Duration(max(q.reserve[w], 1)), 1
 			list = append(list, level)
 		}
@@ -174,16 +176,16 @@ func (q *quota) appendReserves(list []store.Level, name string) []store.Level {
 	return list
 }
 
-// owes returns what is charged for the calls that were made without the store; nil: there were
+// takeOwed returns what is charged for the calls that were made without the store; nil: there were
 // none. Those that it does not learn of in the end would be too many for their provider.
-func (n *lane) owes(q *quota, c *store.Charge, now int64) *store.Charge {
-	alone := n.far.alone
-	n.far.alone = 0
+func (n *lane) takeOwed(q *quota, c *store.Charge, now int64) *store.Charge {
+	alone := n.elsewhere.alone
+	n.elsewhere.alone = 0
 	if alone == 0 || len(c.Windows) == 0 {
 		return nil
 	}
 	w := c.Windows[0]
-	w.Cost = min(alone, n.sent.within(q.period, now)-1)
+	w.Cost = min(alone, n.sent.countWithin(q.period, now)-1)
 	if w.Cost <= 0 {
 		return nil
 	}
@@ -193,11 +195,11 @@ func (n *lane) owes(q *quota, c *store.Charge, now int64) *store.Charge {
 // learnCall takes over the answer to what callOf has asked by a quota. The caller must hold mu.
 func (l *Limiter) learnCall(n *lane, q *quota, a *Admission, c *store.Charge, r *store.Charged) {
 	now, levelsOf := l.now(), r.Levels
-	a.eachCalls(func(at *touch, _ *gcra) {
+	a.eachCalls(func(at *appliedLimit, _ *gcra) {
 		at.e.tats[modelCalls] = max(at.e.tats[modelCalls], now+int64(levelsOf[0]))
 		levelsOf = levelsOf[1:]
 	})
-	f := &n.far
+	f := &n.elsewhere
 	if q == nil {
 		return
 	}
@@ -205,15 +207,15 @@ func (l *Limiter) learnCall(n *lane, q *quota, a *Admission, c *store.Charge, r 
 	if len(c.Windows) > 0 {
 		used := r.Windows[0]
 		f.room, f.free = q.calls-used.N, now+int64(used.Wait)
-		f.calls = max(0, used.N-n.sent.within(q.period, now))
+		f.calls = max(0, used.N-n.sent.countWithin(q.period, now))
 	}
 	if len(c.Counts) > 0 {
 		own, sum := &c.Counts[0], r.Counts[0]
 		f.others.Turns = sum.Turns - own.Turns
 		if r.OK {
-			n.said(published{&n.entry, int32(own.Turns), 0, own.Seq})
+			n.markPublished(published{&n.entry, int32(own.Turns), 0, own.Seq})
 		}
-		l.enqueue(&n.entry, n.isOversaid())
+		l.enqueue(&n.entry, n.isOverstated())
 		if q.concurrent > 0 {
 			f.room = min(f.room, q.concurrent-sum.Turns)
 		}
@@ -229,13 +231,13 @@ func (l *Limiter) learnCall(n *lane, q *quota, a *Admission, c *store.Charge, r 
 func (n *lane) learnTokens(q *quota, levelsOf []time.Duration, r *store.Charged, now int64) {
 	for w := tokens; w < levels; w++ {
 		g := &q.rates[w]
-		if !g.on() {
+		if !g.isSet() {
 			continue
 		}
 		level, own := int64(levelsOf[0]), max(q.reserve[w], 1)
 		n.tats[w], levelsOf = max(n.tats[w], now+level), levelsOf[1:]
 		if !r.OK && level+own*int64(r.Counts[0].Turns) > g.window {
-			n.far.poll = max(n.far.poll, now+max(int64(pollEvery), level+own-g.window))
+			n.elsewhere.poll = max(n.elsewhere.poll, now+max(int64(pollEvery), level+own-g.window))
 		}
 	}
 }
@@ -243,9 +245,9 @@ func (n *lane) learnTokens(q *quota, levelsOf []time.Duration, r *store.Charged,
 // limitsTokens says whether the tokens of the lane's model are limited.
 func (n *lane) limitsTokens() bool { return n.quota != nil && n.quota.plan.tokens }
 
-// recall fetches what a store that keeps them over a restart knows of the tokens of a model. It
+// recallTokens fetches what a store that keeps them over a restart knows of the tokens of a model. It
 // needs mu, which it gives back while it waits. A store that does not answer knows nothing.
-func (l *Limiter) recall(ctx context.Context, n *lane) {
+func (l *Limiter) recallTokens(ctx context.Context, n *lane) {
 	if n.name != "" || !l.Alone || !n.limitsTokens() {
 		return
 	}
@@ -253,12 +255,12 @@ func (l *Limiter) recall(ctx context.Context, n *lane) {
 	p := n.quota.plan
 	c := store.Charge{Levels: p.levelsOf(n.name, 0)}
 	answer, err := l.askStore(ctx, c, func() {})
-	if l.note(err); err != nil {
+	if l.recordStoreState(err); err != nil {
 		return
 	}
 	now, all := l.now(), answer.Levels
 	for w := tokens; w < levels; w++ {
-		if p.rates[w].on() {
+		if p.rates[w].isSet() {
 			n.tats[w], all = max(n.tats[w], now+int64(all[0])), all[1:]
 		}
 	}

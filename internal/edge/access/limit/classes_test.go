@@ -168,8 +168,8 @@ func TestReloadWhileACallIsCounted(t *testing.T) {
 				t.Errorf("%v: the call: %v", after, err)
 			}
 			settled()
-			if n := l.lanes["m"]; n.turns != 0 || n.far.asking != 0 {
-				t.Errorf("%v: %d calls run, %d are asked for", after, n.turns, n.far.asking)
+			if n := l.lanes["m"]; n.turns != 0 || n.elsewhere.asking != 0 {
+				t.Errorf("%v: %d calls run, %d are asked for", after, n.turns, n.elsewhere.asking)
 			}
 			enter(t, l, t.Context())(0)
 		})
@@ -200,7 +200,7 @@ func TestPanicOfTheStoreKeepsNothing(t *testing.T) {
 		t.Cleanup(alone.Close)
 		try("tokens of before", func() { _, _ = alone.Admit(t.Context(), ada, Turn) })
 		begin(t, alone, ada, Turn).End()
-		if e := alone.table.find(userSlot, &ada, ""); e.pins != 0 || e.turns != 0 {
+		if e := alone.table.findEntry(userSlot, &ada, ""); e.pins != 0 || e.turns != 0 {
 			t.Errorf("%+v is held", e)
 		}
 	})

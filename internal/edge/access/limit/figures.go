@@ -8,8 +8,8 @@ type figures struct {
 	waits                   metrics.Histogram
 }
 
-// measure registers them.
-func (l *Limiter) measure(m *metrics.Registry) {
+// registerMetrics registers them.
+func (l *Limiter) registerMetrics(m *metrics.Registry) {
 	l.figures = figures{
 		refusals: m.Counter("limit_refusals_total", "Requests that a limit refused.", "limit"),
 		turns:    m.Counter("tenant_turns_total", "Turns of the tenants of the configuration file.", "tenant"),

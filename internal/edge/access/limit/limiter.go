@@ -77,9 +77,9 @@ type Limiter struct {
 // New returns a Limiter. The caller closes it.
 func New(cfg Config) *Limiter {
 	l := &Limiter{places: cfg.Places, began: time.Now(), table: newTable(maxEntries), lanes: lanes{}, sharing: sharing{Sharing: cfg.Sharing, log: cfg.Log}}
-	l.measure(cfg.Metrics)
+	l.registerMetrics(cfg.Metrics)
 	l.Use(cfg.Spec, cfg.Tenants)
-	l.open()
+	l.startPublisher()
 	return l
 }
 
@@ -97,12 +97,12 @@ func (l *Limiter) Use(s Spec, t Tenants) {
 	}
 	now := l.now()
 	for _, e := range l.table.entries {
-		e.cut(r.ratedBy(e.of), now)
+		e.cutLevels(r.ratedBy(e.of), now)
 	}
-	l.all.cut(r.plans[globalSlot], now)
+	l.all.cutLevels(r.plans[globalSlot], now)
 	for model, n := range l.lanes {
 		if q := r.models[model]; q != nil {
-			n.cut(q.plan, now)
+			n.cutLevels(q.plan, now)
 		}
 	}
 }
@@ -110,8 +110,8 @@ func (l *Limiter) Use(s Spec, t Tenants) {
 // now returns the time of the process's monotonic clock, which nobody can set.
 func (l *Limiter) now() int64 { return int64(time.Since(l.began)) }
 
-// touch is a limit that a request is counted by.
-type touch struct {
+// appliedLimit is a limit that a request is counted by.
+type appliedLimit struct {
 	*plan
 	slot slot
 	// e has the levels and run the streams; they differ for the plan of a class. nil: nothing is known
@@ -121,21 +121,21 @@ type touch struct {
 	others store.Running
 }
 
-// touches are those of a request: of its user, its tenant or address, and all together.
-type touches struct {
-	list [slots]touch
+// appliedLimits are those of a request: of its user, its tenant or address, and all together.
+type appliedLimits struct {
+	list [slots]appliedLimit
 	n    int
 }
 
-// of collects what limits a subject, with the entries that there are; with makes, with new
+// limitsFor collects what limits a subject, with the entries that there are; with makes, with new
 // ones too. It needs mu.
-func (l *Limiter) of(r *rules, who *Subject, makes bool, now int64) (t touches) {
+func (l *Limiter) limitsFor(r *rules, who *Subject, makes bool, now int64) (t appliedLimits) {
 	sharing := slots
 	if r.share > 0 {
-		sharing = shares(who)
+		sharing = sharingSlot(who)
 	}
 	for s := range slots {
-		p := r.plan(s, who)
+		p := r.planFor(s, who)
 		if p == nil && s == sharing {
 			p = r.unlimited
 		}
@@ -144,26 +144,26 @@ func (l *Limiter) of(r *rules, who *Subject, makes bool, now int64) (t touches) 
 		}
 		at := &t.list[t.n]
 		at.plan, at.slot = p, s
-		at.run = l.entry(s, who, "", makes, now)
+		at.run = l.entryFor(s, who, "", makes, now)
 		if at.e = at.run; s == userSlot && p.class != "" {
-			at.e = l.entry(s, who, p.class, makes, now)
+			at.e = l.entryFor(s, who, p.class, makes, now)
 		}
 		t.n++
 	}
 	return t
 }
 
-// entry returns the entry of a subject in a slot by the plan of a class; nil: it is missing, and makes
+// entryFor returns the entry of a subject in a slot by the plan of a class; nil: it is missing, and makes
 // is false. The caller must hold mu.
-func (l *Limiter) entry(s slot, who *Subject, class string, makes bool, now int64) *entry {
+func (l *Limiter) entryFor(s slot, who *Subject, class string, makes bool, now int64) *entry {
 	switch {
 	case s == globalSlot:
 		return &l.all
 	case makes:
-		e, _ := l.table.make(s, who, class, now)
+		e, _ := l.table.findOrMake(s, who, class, now)
 		return e
 	}
-	return l.table.find(s, who, class)
+	return l.table.findEntry(s, who, class)
 }
 
 // Check refuses a request of which this process knows that it would be refused. It charges
@@ -176,9 +176,9 @@ func (l *Limiter) Check(who Subject, kind Kind) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	t := l.of(r, &who, false, now)
-	if v := t.violations(r, &who, kind, now); v != nil {
-		return l.refuse(&who, &t, kind, v, now)
+	t := l.limitsFor(r, &who, false, now)
+	if v := t.findViolations(r, &who, kind, now); v != nil {
+		return l.newRefusal(&who, &t, kind, v, now)
 	}
 	return nil
 }
@@ -191,33 +191,33 @@ func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission
 	if r == nil {
 		return nil, nil
 	}
-	a := &Admission{limiter: l, kind: kind, who: who}
+	a := &Admission{limiter: l, kind: kind, subject: who}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.admit(ctx, r, a); err != nil {
+	if err := l.admitLocked(ctx, r, a); err != nil {
 		return nil, err
 	}
-	if kind&Running != 0 && r.has(who.Tenant) {
+	if kind&Running != 0 && r.hasTenant(who.Tenant) {
 		l.turns.Inc(who.Tenant)
 	}
 	return a, nil
 }
 
-// admit is Admit. It needs mu.
-func (l *Limiter) admit(ctx context.Context, r *rules, a *Admission) error {
+// admitLocked is Admit. It needs mu.
+func (l *Limiter) admitLocked(ctx context.Context, r *rules, a *Admission) error {
 	now := l.now()
-	a.touches = l.of(r, &a.who, true, now)
+	a.appliedLimits = l.limitsFor(r, &a.subject, true, now)
 	if l.Alone {
-		l.remember(ctx, &a.who, &a.touches)
+		l.recallSubjects(ctx, &a.subject, &a.appliedLimits)
 		now = l.now()
 	}
-	if v := a.violations(r, &a.who, a.kind, now); v != nil {
-		return l.refuse(&a.who, &a.touches, a.kind, v, now)
+	if v := a.findViolations(r, &a.subject, a.kind, now); v != nil {
+		return l.newRefusal(&a.subject, &a.appliedLimits, a.kind, v, now)
 	}
 	if l.isShared() {
-		return l.admitShared(ctx, r, &a.who, &a.touches, a.kind)
+		return l.admitShared(ctx, r, &a.subject, &a.appliedLimits, a.kind)
 	}
-	a.count(a.kind, 1)
+	a.countStreams(a.kind, 1)
 	a.chargeRate(a.kind, now)
 	return nil
 }
@@ -231,17 +231,17 @@ func (l *Limiter) Continue(who Subject) *Admission {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &Admission{limiter: l, touches: l.of(r, &who, true, l.now()), kind: Running, who: who}
+	a := &Admission{limiter: l, appliedLimits: l.limitsFor(r, &who, true, l.now()), kind: Running, subject: who}
 	if l.hasStore() {
-		a.named(&who)
+		a.nameAll(&who)
 	}
-	a.count(Running, 1)
-	l.say(a, true)
+	a.countStreams(Running, 1)
+	l.publishLater(a, true)
 	return a
 }
 
 // rateOf returns the rate that a kind of request is charged to; levels if there is none.
-func rateOf(k Kind) what {
+func rateOf(k Kind) resource {
 	switch {
 	case k&Request != 0:
 		return requests
@@ -251,29 +251,29 @@ func rateOf(k Kind) what {
 	return levels
 }
 
-// rate returns a rate of the plan, nil if it is no limit.
-func (p *plan) rate(w what) *gcra {
-	if w == levels || !p.rates[w].on() {
+// rateFor returns a rate of the plan, nil if it is no limit.
+func (p *plan) rateFor(w resource) *gcra {
+	if w == levels || !p.rates[w].isSet() {
 		return nil
 	}
 	return &p.rates[w]
 }
 
 // chargeRate charges a request to its rates. It needs the Limiter's lock, as count does.
-func (t *touches) chargeRate(kind Kind, now int64) {
+func (t *appliedLimits) chargeRate(kind Kind, now int64) {
 	w := rateOf(kind)
 	for i := range t.n {
 		at := &t.list[i]
-		if g := at.rate(w); g != nil {
+		if g := at.rateFor(w); g != nil {
 			at.e.tats[w] = g.charge(at.e.level(g, w, now), g.one, now)
 		}
 	}
 }
 
-// count adds to the streams that run.
-func (t *touches) count(kind Kind, by int32) {
+// countStreams adds to the streams that run.
+func (t *appliedLimits) countStreams(kind Kind, by int32) {
 	if kind&(Running|Watching) != 0 {
-		t.pin(by)
+		t.pinEntries(by)
 	}
 	for i := range t.n {
 		run := t.list[i].run
@@ -286,9 +286,9 @@ func (t *touches) count(kind Kind, by int32) {
 	}
 }
 
-// pin has the table keep the entries while somebody holds them. The caller must hold the Limiter's
+// pinEntries has the table keep the entries while somebody holds them. The caller must hold the Limiter's
 // lock.
-func (t *touches) pin(by int32) {
+func (t *appliedLimits) pinEntries(by int32) {
 	for i := range t.n {
 		t.list[i].e.pins += by
 		t.list[i].run.pins += by
@@ -298,10 +298,10 @@ func (t *touches) pin(by int32) {
 // Admission is a request that was admitted. nil is one that nothing limits.
 type Admission struct {
 	limiter *Limiter
-	touches
-	kind  Kind
-	who   Subject
-	ended bool // the lock of limiter guards it
+	appliedLimits
+	kind    Kind
+	subject Subject
+	ended   bool // the lock of limiter guards it
 }
 
 // Tokens charges what a call of a model has used. It may be called again, and after End.
@@ -310,8 +310,8 @@ func (a *Admission) Tokens(n int) {
 		return
 	}
 	l := a.limiter
-	if r := l.rulesNow(); r != nil && r.has(a.who.Tenant) {
-		l.tokens.Add(float64(n), a.who.Tenant)
+	if r := l.rulesNow(); r != nil && r.hasTenant(a.subject.Tenant) {
+		l.tokens.Add(float64(n), a.subject.Tenant)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -322,7 +322,7 @@ func (a *Admission) Tokens(n int) {
 			continue
 		}
 		for w := tokens; w < levels; w++ {
-			if g := &at.rates[w]; g.on() {
+			if g := &at.rates[w]; g.isSet() {
 				at.e.tats[w] = g.charge(at.e.level(g, w, now), g.cost(n), now)
 			}
 		}
@@ -330,7 +330,7 @@ func (a *Admission) Tokens(n int) {
 			at.e.plan, at.e.owed = at.plan, at.e.owed+int64(n)
 		}
 	}
-	l.say(a, a.ended)
+	l.publishLater(a, a.ended)
 }
 
 // rulesNow returns the rules that hold; nil: there are none. It works on nil.
@@ -353,8 +353,8 @@ func (a *Admission) End() {
 		return
 	}
 	a.ended = true
-	a.count(a.kind, -1)
-	l.say(a, true)
+	a.countStreams(a.kind, -1)
+	l.publishLater(a, true)
 }
 
 // Cancel gives back what a request was charged that came to nothing.
@@ -369,27 +369,27 @@ func (a *Admission) Cancel() {
 	w := rateOf(a.kind)
 	for i := range a.n {
 		at := &a.list[i]
-		if g := at.rate(w); g != nil {
+		if g := at.rateFor(w); g != nil {
 			at.e.tats[w] -= g.one
 			if l.isShared() {
-				at.e.plan, at.e.back = at.plan, at.e.back+1
+				at.e.plan, at.e.refunded = at.plan, at.e.refunded+1
 			}
 		}
 	}
 	a.kind &^= Request | Read
-	l.say(a, true)
+	l.publishLater(a, true)
 }
 
-// say has the store know what has changed. It needs mu.
-func (l *Limiter) say(a *Admission, atOnce bool) {
+// publishLater has the store know what has changed. It needs mu.
+func (l *Limiter) publishLater(a *Admission, atOnce bool) {
 	for i := range a.n {
 		l.enqueueBoth(&a.list[i], atOnce)
 	}
 }
 
-// unlocked calls f without mu, which the caller must hold before and holds after it, also when f
+// withoutLock calls f without mu, which the caller must hold before and holds after it, also when f
 // panics.
-func (l *Limiter) unlocked(f func()) {
+func (l *Limiter) withoutLock(f func()) {
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	f()

@@ -249,7 +249,7 @@ func TestStreams(t *testing.T) {
 		}
 		running[1].End()
 		running[2].End()
-		if all := l.table.find(userSlot, &ada, ""); all.turns != 0 || all.watchers != 0 {
+		if all := l.table.findEntry(userSlot, &ada, ""); all.turns != 0 || all.watchers != 0 {
 			t.Errorf("%d turns and %d watchers run", all.turns, all.watchers)
 		}
 	})
@@ -418,7 +418,7 @@ func TestHeaders(t *testing.T) {
 		h = http.Header{}
 		r.SetHeader(h)
 		check(h, `"user-requests";q=60;w=60, "tenant-streams";q=3;qu="concurrent-requests", "user-tokens-m";q=100000;qu="tokens";w=60`,
-			fmt.Sprintf(`"user-requests";r=0;t=%d, "tenant-streams";r=2, "user-tokens-m";r=50000;t=30`, seconds(r.Fault.RetryAfter)))
+			fmt.Sprintf(`"user-requests";r=0;t=%d, "tenant-streams";r=2, "user-tokens-m";r=50000;t=30`, ceilSeconds(r.Fault.RetryAfter)))
 		none := http.Header{}
 		b, err := New(Config{Spec: Spec{Address: &Limit{Streams: 1}}}).Admit(t.Context(), ada, Turn)
 		if err != nil {
@@ -470,7 +470,7 @@ func TestManyAddresses(t *testing.T) { // it measures the heap, alone
 		if n := admit(t, l, busy, Turn, 2); n > 1 {
 			t.Errorf("%d of an address that asks all the time", n)
 		}
-		if e := l.table.find(userSlot, &bob, ""); e == nil || e.turns != 1 {
+		if e := l.table.findEntry(userSlot, &bob, ""); e == nil || e.turns != 1 {
 			t.Errorf("the entry of a user with a stream is %v", e)
 		}
 		running.End()
@@ -508,7 +508,7 @@ func TestForgottenFirst(t *testing.T) {
 			t.Errorf("%d entries", len(l.table.entries))
 		}
 		for i := range 10 {
-			if e := l.table.find(userSlot, &Subject{User: "\x00" + strconv.Itoa(i)}, ""); e == nil {
+			if e := l.table.findEntry(userSlot, &Subject{User: "\x00" + strconv.Itoa(i)}, ""); e == nil {
 				t.Errorf("user %d was forgotten", i)
 			}
 		}
@@ -528,14 +528,14 @@ func TestNeverForgotten(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		admit(t, l, cleo, Turn, 1)
-		if l.table.find(userSlot, &bob, "") != nil || len(l.table.queues[0]) != 2 {
+		if l.table.findEntry(userSlot, &bob, "") != nil || len(l.table.queues[0]) != 2 {
 			t.Errorf("an address was forgotten before a user at rest")
 		}
 		for i := range 20 {
 			time.Sleep(time.Minute)
 			admit(t, l, user(i), Turn, 1)
 		}
-		if e := l.table.find(userSlot, &ada, ""); e == nil || e.turns != 1 || len(l.table.entries) != 4 {
+		if e := l.table.findEntry(userSlot, &ada, ""); e == nil || e.turns != 1 || len(l.table.entries) != 4 {
 			t.Errorf("%d entries, the one with a stream is %+v", len(l.table.entries), e)
 		}
 		runs.End()

@@ -18,12 +18,12 @@ type lanes map[string]*lane
 type lane struct {
 	// entry has what runs now, as turns, and the tokens.
 	entry
-	model   string
-	quota   *quota // nil: the model has none
-	sent    window
-	far     far
-	parties []*party // that wait, the next one first
-	timer   *time.Timer
+	model     string
+	quota     *quota // nil: the model has none
+	sent      window
+	elsewhere otherGateways
+	parties   []*party // that wait, the next one first
+	timer     *time.Timer
 }
 
 // party are the waiting calls of one tenant or user, in their order.
@@ -39,8 +39,8 @@ type waiting struct {
 	ready chan struct{}
 	admit bool
 	at    int64 // when it was let go
-	// again says that it was let go once, and refused by the store: it is the next of its party.
-	again bool
+	// wasRefused says that it was let go once, and refused by the store: it is the next of its party.
+	wasRefused bool
 }
 
 // quota is a ModelQuota made ready.
@@ -61,7 +61,7 @@ const slack = 20 // a twentieth
 func newQuota(q ModelQuota, reserve int) *quota {
 	made := &quota{concurrent: q.Concurrent, plan: newPlan(&Limit{Tokens: q.Tokens}, reserve)}
 	if rate := q.Calls; rate.Quota.N > 0 {
-		g := compile(rate, false)
+		g := newGCRA(rate, false)
 		made.calls, made.unit = g.burst, time.Duration(g.window)
 		made.period = made.unit + made.unit/slack
 	}
@@ -71,17 +71,17 @@ func newQuota(q ModelQuota, reserve int) *quota {
 // window has the times of the last calls.
 type window struct{ times []int64 }
 
-// within returns how many calls there were in the last period.
-func (w *window) within(period time.Duration, now int64) int {
+// countWithin returns how many calls there were in the last period.
+func (w *window) countWithin(period time.Duration, now int64) int {
 	for len(w.times) > 0 && w.times[0] <= now-int64(period) {
 		w.times = w.times[1:]
 	}
 	return len(w.times)
 }
 
-// wait returns how long it takes until there were fewer than n calls in a period.
-func (w *window) wait(n int, period time.Duration, now int64) time.Duration {
-	if w.within(period, now) < n {
+// waitBelow returns how long it takes until there were fewer than n calls in a period.
+func (w *window) waitBelow(n int, period time.Duration, now int64) time.Duration {
+	if w.countWithin(period, now) < n {
 		return 0
 	}
 	return time.Duration(w.times[len(w.times)-n] + int64(period) - now)
@@ -97,21 +97,21 @@ func (w *window) drop(at int64) {
 // forever is a wait until some call ends.
 const forever = time.Duration(math.MaxInt64)
 
-// wait returns how long the lane itself makes a call wait.
-func (n *lane) wait(now int64) (wait time.Duration) {
+// limitWait returns how long the lane itself makes a call wait.
+func (n *lane) limitWait(now int64) (wait time.Duration) {
 	q := n.quota
 	if q == nil {
 		return 0
 	}
-	if q.concurrent > 0 && int(n.turns) >= n.far.part(q.concurrent, int(n.far.others.Turns)) {
+	if q.concurrent > 0 && int(n.turns) >= n.elsewhere.localPart(q.concurrent, int(n.elsewhere.others.Turns)) {
 		return forever
 	}
 	if q.calls > 0 {
-		wait = n.sent.wait(n.far.part(q.calls, n.far.calls), q.period, now)
+		wait = n.sent.waitBelow(n.elsewhere.localPart(q.calls, n.elsewhere.calls), q.period, now)
 	}
 	for w := tokens; w < levels; w++ {
 		g := &q.rates[w]
-		if !g.on() {
+		if !g.isSet() {
 			continue
 		}
 		own := max(q.reserve[w], 1)
@@ -121,48 +121,48 @@ func (n *lane) wait(now int64) (wait time.Duration) {
 		}
 		wait = max(wait, time.Duration(max(n.level(g, w, now)+need-g.window, 0)))
 	}
-	return max(wait, n.far.wait(now))
+	return max(wait, n.elsewhere.waitToAsk(now))
 }
 
 // waitOf returns how long the limits on calls of its subject make a call wait.
 func waitOf(a *Admission, now int64) (wait time.Duration) {
-	a.eachCalls(func(at *touch, g *gcra) {
-		wait = max(wait, g.wait(at.e.level(g, modelCalls, now), g.one))
+	a.eachCalls(func(at *appliedLimit, g *gcra) {
+		wait = max(wait, g.waitFor(at.e.level(g, modelCalls, now), g.one))
 	})
 	return wait
 }
 
-// begin charges a call, at now.
-func (n *lane) begin(a *Admission, now int64) {
+// chargeCall charges a call, at now.
+func (n *lane) chargeCall(a *Admission, now int64) {
 	n.turns++
-	n.far.begin()
+	n.elsewhere.countAsked()
 	if n.quota != nil && n.quota.calls > 0 {
 		n.sent.times = append(n.sent.times, now)
 	}
-	a.eachCalls(func(at *touch, g *gcra) {
+	a.eachCalls(func(at *appliedLimit, g *gcra) {
 		at.e.tats[modelCalls] = g.charge(at.e.level(g, modelCalls, now), g.one, now)
 	})
 }
 
-// undo takes back what begin has charged at a time.
-func (n *lane) undo(a *Admission, at int64) {
+// refundCall takes back what begin has charged at a time.
+func (n *lane) refundCall(a *Admission, at int64) {
 	n.turns--
 	n.sent.drop(at)
-	a.eachCalls(func(at *touch, g *gcra) { at.e.tats[modelCalls] -= g.one })
+	a.eachCalls(func(at *appliedLimit, g *gcra) { at.e.tats[modelCalls] -= g.one })
 }
 
 // eachCalls calls f for each limit on the calls of whom a was admitted for. It works on nil.
-func (a *Admission) eachCalls(f func(at *touch, g *gcra)) {
+func (a *Admission) eachCalls(f func(at *appliedLimit, g *gcra)) {
 	for i := 0; a != nil && i < a.n; i++ {
 		at := &a.list[i]
-		if g := &at.rates[modelCalls]; g.on() {
+		if g := &at.rates[modelCalls]; g.isSet() {
 			f(at, g)
 		}
 	}
 }
 
-// lane returns the queue of a model; nil if its calls are not counted. It needs mu.
-func (l *Limiter) lane(r *rules, model string) *lane {
+// laneOf returns the queue of a model; nil if its calls are not counted. It needs mu.
+func (l *Limiter) laneOf(r *rules, model string) *lane {
 	q := r.models[model]
 	if q == nil && !r.calls {
 		return nil
@@ -173,7 +173,7 @@ func (l *Limiter) lane(r *rules, model string) *lane {
 		l.lanes[model] = n
 	}
 	n.quota = q
-	l.look(n)
+	l.refreshStoreUse(n)
 	return n
 }
 
@@ -184,30 +184,30 @@ func (l *Limiter) Enter(ctx context.Context, model string) (leave func(tokens in
 	a, _ := chat.TurnOf(ctx).Admission.(*Admission)
 	r := l.rulesNow()
 	if r == nil && a == nil {
-		return free, nil
+		return endUnlimited, nil
 	}
 	if r == nil {
 		return a.Tokens, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.lane(r, model)
+	n := l.laneOf(r, model)
 	if n == nil {
 		return a.Tokens, nil
 	}
-	l.recall(ctx, n)
-	if err := l.enter(ctx, r, n, a); err != nil {
+	l.recallTokens(ctx, n)
+	if err := l.awaitCall(ctx, r, n, a); err != nil {
 		return nil, err
 	}
 	return func(tokens int) {
 		a.Tokens(tokens)
-		l.leave(n, tokens)
+		l.endCall(n, tokens)
 	}, nil
 }
 
-// enter waits until a call may be made by what this process knows, and asks the store then, which
+// awaitCall waits until a call may be made by what this process knows, and asks the store then, which
 // counts those of others too. It needs mu, which it gives back meanwhile.
-func (l *Limiter) enter(ctx context.Context, r *rules, n *lane, a *Admission) error {
+func (l *Limiter) awaitCall(ctx context.Context, r *rules, n *lane, a *Admission) error {
 	began, again, waited := time.Now(), false, false
 	defer func() {
 		if waited {
@@ -216,14 +216,14 @@ func (l *Limiter) enter(ctx context.Context, r *rules, n *lane, a *Admission) er
 	}()
 	for {
 		at := l.now()
-		if again || len(n.parties) > 0 || n.wait(at) > 0 || waitOf(a, at) > 0 {
+		if again || len(n.parties) > 0 || n.limitWait(at) > 0 || waitOf(a, at) > 0 {
 			var err error
 			waited = true
-			if at, err = l.await(ctx, n, &waiting{Admission: a, again: again}, r.wait-time.Since(began)); err != nil {
+			if at, err = l.awaitTurn(ctx, n, &waiting{Admission: a, wasRefused: again}, r.wait-time.Since(began)); err != nil {
 				return err
 			}
 		} else {
-			n.begin(a, at)
+			n.chargeCall(a, at)
 		}
 		if admitted, err := l.askCall(ctx, n, a, at); admitted || err != nil {
 			return err
@@ -232,18 +232,18 @@ func (l *Limiter) enter(ctx context.Context, r *rules, n *lane, a *Admission) er
 	}
 }
 
-// free is the end of a call that nothing limits.
-func free(int) {}
+// endUnlimited is the end of a call that nothing limits.
+func endUnlimited(int) {}
 
-// leave ends a call.
-func (l *Limiter) leave(n *lane, used int) {
+// endCall ends a call.
+func (l *Limiter) endCall(n *lane, used int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n.turns--
 	now := l.now()
 	if q := n.quota; q != nil && used > 0 && q.plan.tokens {
 		for w := tokens; w < levels; w++ {
-			if g := &q.rates[w]; g.on() {
+			if g := &q.rates[w]; g.isSet() {
 				n.tats[w] = g.charge(n.level(g, w, now), g.cost(used), now)
 			}
 		}
@@ -252,24 +252,24 @@ func (l *Limiter) leave(n *lane, used int) {
 		}
 	}
 	l.enqueue(&n.entry, true)
-	n.far.poll = 0
-	l.serve(n)
+	n.elsewhere.poll = 0
+	l.serveQueue(n)
 }
 
-// await waits at most so long for the turn of a call, and returns when it was let go. It needs mu,
+// awaitTurn waits at most so long for the turn of a call, and returns when it was let go. It needs mu,
 // which it gives back meanwhile.
-func (l *Limiter) await(ctx context.Context, n *lane, w *waiting, most time.Duration) (at int64, err error) {
-	l.look(n)
-	if known := max(known(n.wait(l.now())), waitOf(w.Admission, l.now())); known > max(most, 0) {
-		l.serve(n)
-		return 0, limited(known) // waiting does not help
+func (l *Limiter) awaitTurn(ctx context.Context, n *lane, w *waiting, most time.Duration) (at int64, err error) {
+	l.refreshStoreUse(n)
+	if known := max(knownWait(n.limitWait(l.now())), waitOf(w.Admission, l.now())); known > max(most, 0) {
+		l.serveQueue(n)
+		return 0, limitedError(known) // waiting does not help
 	}
-	if n.far.asked && n.far.asking > 0 {
+	if n.elsewhere.asksStore && n.elsewhere.asking > 0 {
 		most = max(most, pollEvery) // an answer is on its way
 	}
 	w.ready = make(chan struct{})
-	n.add(l.partyOf(w.Admission), w)
-	l.serve(n)
+	n.addCall(l.partyOf(w.Admission), w)
+	l.serveQueue(n)
 	l.mu.Unlock()
 	limit := time.NewTimer(most)
 	select {
@@ -282,25 +282,25 @@ func (l *Limiter) await(ctx context.Context, n *lane, w *waiting, most time.Dura
 	if w.admit {
 		return w.at, nil
 	}
-	n.remove(w)
-	l.serve(n)
+	n.removeCall(w)
+	l.serveQueue(n)
 	if ctx.Err() != nil {
 		return 0, fault.Cause(ctx)
 	}
 	now := l.now()
-	return 0, limited(max(known(n.wait(now)), waitOf(w.Admission, now), time.Second))
+	return 0, limitedError(max(knownWait(n.limitWait(now)), waitOf(w.Admission, now), time.Second))
 }
 
-// known returns a wait, 0 if nobody knows how long it is.
-func known(wait time.Duration) time.Duration {
+// knownWait returns a wait, 0 if nobody knows how long it is.
+func knownWait(wait time.Duration) time.Duration {
 	if wait == forever {
 		return 0
 	}
 	return wait
 }
 
-// limited is the error of a call that was not made.
-func limited(wait time.Duration) error {
+// limitedError is the error of a call that was not made.
+func limitedError(wait time.Duration) error {
 	return &fault.Error{Type: fault.ModelRateLimited, Message: "AI service is busy, please try again later", Service: "limits", RetryAfter: wait}
 }
 
@@ -309,39 +309,39 @@ func (l *Limiter) partyOf(a *Admission) key {
 	if a == nil {
 		return key{}
 	}
-	s := shares(&a.who)
+	s := sharingSlot(&a.subject)
 	if s == slots {
 		s = addressSlot
 	}
-	return l.table.keyOf(s, &a.who)
+	return l.table.keyOf(s, &a.subject)
 }
 
-// add puts a call at the end of its party, and its party at the end of all; one that has been the
+// addCall puts a call at the end of its party, and its party at the end of all; one that has been the
 // next comes first.
-func (n *lane) add(of key, w *waiting) {
+func (n *lane) addCall(of key, w *waiting) {
 	i := slices.IndexFunc(n.parties, func(p *party) bool { return p.key == of })
 	p := &party{key: of}
 	switch {
-	case i < 0 && w.again:
+	case i < 0 && w.wasRefused:
 		n.parties = slices.Insert(n.parties, 0, p)
 	case i < 0:
 		n.parties = append(n.parties, p)
 	default:
 		p = n.parties[i]
 	}
-	if !w.again {
+	if !w.wasRefused {
 		p.calls = append(p.calls, w)
 		return
 	}
 	behind := 0
-	for behind < len(p.calls) && p.calls[behind].again {
+	for behind < len(p.calls) && p.calls[behind].wasRefused {
 		behind++
 	}
 	p.calls = slices.Insert(p.calls, behind, w)
 }
 
-// remove takes out a call that does not wait any more.
-func (n *lane) remove(w *waiting) {
+// removeCall takes out a call that does not wait any more.
+func (n *lane) removeCall(w *waiting) {
 	for i, p := range n.parties {
 		if j := slices.Index(p.calls, w); j >= 0 {
 			if p.calls = slices.Delete(p.calls, j, j+1); len(p.calls) == 0 {
@@ -352,15 +352,15 @@ func (n *lane) remove(w *waiting) {
 	}
 }
 
-// serve lets calls go that may, and looks again when the next one may. It needs mu.
-func (l *Limiter) serve(n *lane) {
-	l.look(n)
+// serveQueue lets calls go that may, and looks again when the next one may. It needs mu.
+func (l *Limiter) serveQueue(n *lane) {
+	l.refreshStoreUse(n)
 	if n.timer != nil {
 		n.timer.Stop()
 		n.timer = nil
 	}
 	for {
-		wait := n.next(l.now())
+		wait := n.chargeNext(l.now())
 		if wait == 0 {
 			continue
 		}
@@ -371,20 +371,20 @@ func (l *Limiter) serve(n *lane) {
 			n.timer = time.AfterFunc(wait, func() {
 				l.mu.Lock()
 				defer l.mu.Unlock()
-				l.serve(n)
+				l.serveQueue(n)
 			})
 		}
 		return
 	}
 }
 
-// next lets one call go, of the party that has waited longest for a turn, and returns 0; or how
+// chargeNext lets one call go, of the party that has waited longest for a turn, and returns 0; or how
 // long it takes until one may.
-func (n *lane) next(now int64) (wait time.Duration) {
+func (n *lane) chargeNext(now int64) (wait time.Duration) {
 	if len(n.parties) == 0 {
 		return forever
 	}
-	if wait = n.wait(now); wait > 0 {
+	if wait = n.limitWait(now); wait > 0 {
 		return wait
 	}
 	wait = forever
@@ -394,7 +394,7 @@ func (n *lane) next(now int64) (wait time.Duration) {
 			wait = min(wait, own)
 			continue
 		}
-		n.begin(w.Admission, now)
+		n.chargeCall(w.Admission, now)
 		w.admit, w.at = true, now
 		close(w.ready)
 		p.calls = p.calls[1:]

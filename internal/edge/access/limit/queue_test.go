@@ -246,8 +246,8 @@ func TestQuotaOfTokens(t *testing.T) {
 			t.Errorf("a debt of 50 and a reserve of 100 are %v: %v", time.Since(began), err)
 		}
 		leave(1)
-		used := l.table.find(userSlot, &ada, "")
-		g := compile(rate(t, "100000/d"), true)
+		used := l.table.findEntry(userSlot, &ada, "")
+		g := newGCRA(rate(t, "100000/d"), true)
 		if level, want := used.tats[tokens+3]-l.now(), g.cost(651)-int64(15*time.Second); level < want-10 || level > want+10 {
 			t.Errorf("the user is charged %v, want %v", time.Duration(level), time.Duration(want))
 		}

@@ -19,8 +19,8 @@ type gcra struct {
 	burst     int
 }
 
-// compile returns r as the algorithm takes it. What is charged afterwards may leave a debt.
-func compile(r access.Rate, afterwards bool) (g gcra) {
+// newGCRA returns r as the algorithm takes it. What is charged afterwards may leave a debt.
+func newGCRA(r access.Rate, afterwards bool) (g gcra) {
 	q := r.Quota
 	if q.N == 0 {
 		return g
@@ -33,7 +33,7 @@ func compile(r access.Rate, afterwards bool) (g gcra) {
 	return g
 }
 
-func (g *gcra) on() bool { return g.n != 0 }
+func (g *gcra) isSet() bool { return g.n != 0 }
 
 // cost returns by what n raise a level. It is rounded down, so that a whole burst fits into
 // the window.
@@ -46,11 +46,11 @@ func (g *gcra) cost(n int) int64 {
 	return max(1, int64(min(quotient, 1<<62)))
 }
 
-// level returns how much of what a tat says is left at now, at most what a charge can make.
-func (g *gcra) level(tat, now int64) int64 { return min(max(tat-now, 0), g.window+g.debt) }
+// levelAt returns how much of what a tat says is left at now, at most what a charge can make.
+func (g *gcra) levelAt(tat, now int64) int64 { return min(max(tat-now, 0), g.window+g.debt) }
 
-// wait returns how long it takes until there is room for need; 0: there is.
-func (g *gcra) wait(level, need int64) time.Duration {
+// waitFor returns how long it takes until there is room for need; 0: there is.
+func (g *gcra) waitFor(level, need int64) time.Duration {
 	return time.Duration(max(level+min(need, g.window)-g.window, 0))
 }
 
@@ -59,8 +59,8 @@ func (g *gcra) charge(level, cost, now int64) int64 {
 	return now + min(level+min(cost, 1<<61), g.window+g.debt)
 }
 
-// left returns how many fit at a level.
-func (g *gcra) left(level int64) int {
+// remainingAt returns how many fit at a level.
+func (g *gcra) remainingAt(level int64) int {
 	if level >= g.window {
 		return 0
 	}

@@ -14,8 +14,8 @@ func TestCompile(t *testing.T) {
 	fits := func(n uint32, unit uint8) bool {
 		r := access.Rate{Quota: access.Quota{N: int(n%1_000_000_000) + 1, Unit: access.Unit(access.Units[int(unit)%len(access.Units)])}}
 		for _, afterwards := range []bool{false, true} {
-			g := compile(r, afterwards)
-			if g.one < 1 || g.window < g.one || g.window > int64(24*time.Hour) || g.left(0) != r.Quota.N || g.left(g.window) != 0 || (g.debt > 0) != afterwards {
+			g := newGCRA(r, afterwards)
+			if g.one < 1 || g.window < g.one || g.window > int64(24*time.Hour) || g.remainingAt(0) != r.Quota.N || g.remainingAt(g.window) != 0 || (g.debt > 0) != afterwards {
 				return false
 			}
 		}
@@ -35,23 +35,23 @@ func TestBurst(t *testing.T) {
 	for _, r := range []access.Rate{
 		{Quota: access.Quota{N: 60, Unit: 'm'}}, {Quota: access.Quota{N: 7, Unit: 's'}}, {Quota: access.Quota{N: 1, Unit: 'd'}}, {Quota: access.Quota{N: 997, Unit: 'h'}}, {Quota: access.Quota{N: 60, Unit: 'm'}, Burst: 5}, {Quota: access.Quota{N: 1, Unit: 'h'}, Burst: 40},
 	} {
-		g, tat, n := compile(r, false), int64(0), 0
+		g, tat, n := newGCRA(r, false), int64(0), 0
 		want := r.Quota.N
 		if r.Burst > 0 {
 			want = r.Burst
 		}
-		for level := int64(0); g.wait(level, g.one) == 0; level = g.level(tat, 0) {
+		for level := int64(0); g.waitFor(level, g.one) == 0; level = g.levelAt(tat, 0) {
 			tat = g.charge(level, g.one, 0)
 			n++
-			if left := g.left(g.level(tat, 0)); left != want-n {
+			if left := g.remainingAt(g.levelAt(tat, 0)); left != want-n {
 				t.Fatalf("%v: %d are left after %d", r, left, n)
 			}
 		}
 		if n != want {
 			t.Errorf("%v: %d at once, want %d", r, n, want)
 		}
-		wait := g.wait(g.level(tat, 0), g.one)
-		if g.wait(g.level(tat, int64(wait)-1), g.one) == 0 || g.wait(g.level(tat, int64(wait)), g.one) != 0 {
+		wait := g.waitFor(g.levelAt(tat, 0), g.one)
+		if g.waitFor(g.levelAt(tat, int64(wait)-1), g.one) == 0 || g.waitFor(g.levelAt(tat, int64(wait)), g.one) != 0 {
 			t.Errorf("%v: not admitted exactly after %v", r, wait)
 		}
 		if every := r.Quota.Unit.Length() / time.Duration(r.Quota.N); wait > every || wait < every-2*time.Duration(r.Quota.N) {
@@ -66,12 +66,12 @@ func TestRateHolds(t *testing.T) {
 	t.Parallel()
 	holds := func(n uint16, unit uint8, gaps []uint32) bool {
 		r := access.Rate{Quota: access.Quota{N: int(n)%500 + 1, Unit: access.Unit(access.Units[int(unit)%len(access.Units)])}}
-		g := compile(r, false)
+		g := newGCRA(r, false)
 		var now, tat int64
 		admitted := 0
 		for _, gap := range gaps {
 			now += int64(gap) % (2 * g.one)
-			if level := g.level(tat, now); g.wait(level, g.one) == 0 {
+			if level := g.levelAt(tat, now); g.waitFor(level, g.one) == 0 {
 				tat = g.charge(level, g.one, now)
 				admitted++
 			}
@@ -81,11 +81,11 @@ func TestRateHolds(t *testing.T) {
 	if err := quick.Check(holds, nil); err != nil {
 		t.Error(err)
 	}
-	g := compile(access.Rate{Quota: access.Quota{N: 7, Unit: 's'}, Burst: 1}, false)
+	g := newGCRA(access.Rate{Quota: access.Quota{N: 7, Unit: 's'}, Burst: 1}, false)
 	tat := int64(0)
 	for now := int64(0); now < int64(time.Minute); now += int64(time.Second)/7 + 1 {
-		level := g.level(tat, now)
-		if wait := g.wait(level, g.one); wait > 0 {
+		level := g.levelAt(tat, now)
+		if wait := g.waitFor(level, g.one); wait > 0 {
 			t.Fatalf("one that keeps to the rate waits %v", wait)
 		}
 		tat = g.charge(level, g.one, now)
@@ -95,17 +95,17 @@ func TestRateHolds(t *testing.T) {
 // What is charged afterwards leaves a debt of at most one window.
 func TestDebt(t *testing.T) {
 	t.Parallel()
-	g := compile(access.Rate{Quota: access.Quota{N: 100, Unit: 'm'}}, true)
+	g := newGCRA(access.Rate{Quota: access.Quota{N: 100, Unit: 'm'}}, true)
 	tat := g.charge(0, g.cost(130), 0)
-	if got := g.level(tat, 0); got != int64(78*time.Second) {
+	if got := g.levelAt(tat, 0); got != int64(78*time.Second) {
 		t.Errorf("130 of 100 are a level of %v", time.Duration(got))
 	}
 	for _, n := range []int{1 << 20, 1 << 40, 1 << 62} {
-		if got := g.level(g.charge(0, g.cost(n), 0), 0); got != int64(2*time.Minute) {
+		if got := g.levelAt(g.charge(0, g.cost(n), 0), 0); got != int64(2*time.Minute) {
 			t.Errorf("%d of 100 are a level of %v", n, time.Duration(got))
 		}
 	}
-	if got := g.level(int64(time.Hour), 0); got != int64(2*time.Minute) {
+	if got := g.levelAt(int64(time.Hour), 0); got != int64(2*time.Minute) {
 		t.Errorf("a level that no charge makes counts as %v", time.Duration(got))
 	}
 }

@@ -48,50 +48,50 @@ type violation struct {
 	wait time.Duration
 }
 
-// violations returns the limits that a request is beyond; nil: none. It needs the Limiter's
+// findViolations returns the limits that a request is beyond; nil: none. It needs the Limiter's
 // lock.
-func (t *touches) violations(r *rules, who *Subject, kind Kind, now int64) (all []violation) {
+func (t *appliedLimits) findViolations(r *rules, who *Subject, kind Kind, now int64) (all []violation) {
 	for i := range t.n {
-		all = t.list[i].violated(all, kind, now)
+		all = t.list[i].appendViolations(all, kind, now)
 	}
 	if kind&Running != 0 && r.share > 0 {
-		if e := t.runOf(shares(who)); e != nil && e.turns >= r.share {
+		if e := t.runOf(sharingSlot(who)); e != nil && e.turns >= r.share {
 			all = append(all, violation{shareName, 0})
 		}
 	}
 	return all
 }
 
-// violated adds the limits of one slot that a request is beyond.
-func (at *touch) violated(all []violation, kind Kind, now int64) []violation {
+// appendViolations adds the limits of one slot that a request is beyond.
+func (at *appliedLimit) appendViolations(all []violation, kind Kind, now int64) []violation {
 	w := rateOf(kind)
-	if g := at.rate(w); g != nil {
-		if wait := g.wait(at.e.level(g, w, now), g.one); wait > 0 {
+	if g := at.rateFor(w); g != nil {
+		if wait := g.waitFor(at.e.level(g, w, now), g.one); wait > 0 {
 			all = append(all, violation{nameOf(at.slot, w), wait})
 		}
 	}
 	if kind&(Running|Watching) == 0 {
 		return all
 	}
-	if at.streams > 0 && at.running() >= at.streams {
+	if at.streams > 0 && at.runningStreams() >= at.streams {
 		all = append(all, violation{nameOf(at.slot, streams), 0})
 	}
 	if kind&Running != 0 {
-		all = at.lacking(all, at.turns()+1, now)
+		all = at.appendLacking(all, at.runningTurns()+1, now)
 	}
 	return all
 }
 
-// running returns how many streams run, here and elsewhere.
-func (at *touch) running() int32 {
+// runningStreams returns how many streams run, here and elsewhere.
+func (at *appliedLimit) runningStreams() int32 {
 	if at.run == nil {
 		return 0
 	}
-	return at.turns() + at.run.watchers + int32(at.others.Watchers)
+	return at.runningTurns() + at.run.watchers + int32(at.others.Watchers)
 }
 
-// turns returns how many turns run, here and elsewhere.
-func (at *touch) turns() int32 {
+// runningTurns returns how many turns run, here and elsewhere.
+func (at *appliedLimit) runningTurns() int32 {
 	if at.run == nil {
 		return 0
 	}
@@ -99,7 +99,7 @@ func (at *touch) turns() int32 {
 }
 
 // runOf returns the entry that counts the streams of a slot, or nil.
-func (t *touches) runOf(s slot) *entry {
+func (t *appliedLimits) runOf(s slot) *entry {
 	for i := range t.n {
 		if t.list[i].slot == s {
 			return t.list[i].run
@@ -108,14 +108,14 @@ func (t *touches) runOf(s slot) *entry {
 	return nil
 }
 
-// lacking adds the quotas of tokens that do not have the reserve of so many turns.
-func (at *touch) lacking(all []violation, turns int32, now int64) []violation {
+// appendLacking adds the quotas of tokens that do not have the reserve of so many turns.
+func (at *appliedLimit) appendLacking(all []violation, turns int32, now int64) []violation {
 	if !at.plan.tokens {
 		return all
 	}
 	for w := tokens; w < levels; w++ {
 		g := &at.rates[w]
-		if !g.on() {
+		if !g.isSet() {
 			continue
 		}
 		level, own := at.e.level(g, w, now), max(at.reserve[w], 1)
@@ -130,8 +130,8 @@ func (at *touch) lacking(all []violation, turns int32, now int64) []violation {
 	return all
 }
 
-// refuse returns the error of a request. It needs mu.
-func (l *Limiter) refuse(who *Subject, t *touches, kind Kind, all []violation, now int64) error {
+// newRefusal returns the error of a request. It needs mu.
+func (l *Limiter) newRefusal(who *Subject, t *appliedLimits, kind Kind, all []violation, now int64) error {
 	worst := 0
 	for i, v := range all {
 		if v.wait > all[worst].wait {
@@ -151,7 +151,7 @@ func (l *Limiter) refuse(who *Subject, t *touches, kind Kind, all []violation, n
 		wait += rand.N(wait/10 + 1) // not all come back at once
 	}
 	e.Fault = &fault.Error{Type: fault.RateLimited, Message: messageOf(all[0].name), RetryAfter: wait}
-	e.policy, e.state = t.headers(kind, now, all[0].name, wait)
+	e.policy, e.state = t.headerValues(kind, now, all[0].name, wait)
 	return e
 }
 
@@ -173,32 +173,32 @@ func (a *Admission) Headers(h http.Header) {
 	}
 	a.limiter.mu.Lock()
 	defer a.limiter.mu.Unlock()
-	policy, state := a.headers(a.kind, a.limiter.now(), "", 0)
+	policy, state := a.headerValues(a.kind, a.limiter.now(), "", 0)
 	setHeaders(h, policy, state)
 }
 
-// headers returns the values of RateLimit-Policy and RateLimit: for each unit the limit that
+// headerValues returns the values of RateLimit-Policy and RateLimit: for each unit the limit that
 // is nearest its end. The one named violated ends at wait, as Retry-After says.
-func (t *touches) headers(kind Kind, now int64, violated string, wait time.Duration) (policy, state string) {
+func (t *appliedLimits) headerValues(kind Kind, now int64, violated string, wait time.Duration) (policy, state string) {
 	var policies, states []string
 	add := func(f figure) {
 		if f.name == "" {
 			return
 		}
-		p, s := f.items()
+		p, s := f.headerItems()
 		if f.name == violated {
-			s = strconv.Quote(f.name) + ";r=0;t=" + strconv.Itoa(seconds(wait))
+			s = strconv.Quote(f.name) + ";r=0;t=" + strconv.Itoa(ceilSeconds(wait))
 		}
 		policies, states = append(policies, p), append(states, s)
 	}
 	if w := rateOf(kind); w != levels {
-		add(t.nearest(w, w+1, violated, now))
+		add(t.nearestRate(w, w+1, violated, now))
 	}
 	if kind&(Running|Watching) != 0 {
 		add(t.nearestStreams(violated))
 	}
 	if kind&Running != 0 {
-		add(t.nearest(tokens, levels, violated, now))
+		add(t.nearestRate(tokens, levels, violated, now))
 	}
 	if violated == shareName {
 		add(figure{name: shareName})
@@ -208,18 +208,18 @@ func (t *touches) headers(kind Kind, now int64, violated string, wait time.Durat
 
 // figure is a limit in a header.
 type figure struct {
-	name   string
-	quota  int
-	window time.Duration // 0: of streams
-	left   int
-	rest   time.Duration // until all of it is left
-	unit   string
-	part   float64 // that is left
+	name       string
+	quota      int
+	window     time.Duration // 0: of streams
+	remaining  int
+	resetAfter time.Duration // until all of it is left
+	unit       string
+	part       float64 // that is left
 }
 
-// items returns the members of the two lists.
-func (f *figure) items() (policy, state string) {
-	policy, state = strconv.Quote(f.name), fmt.Sprintf("%q;r=%d", f.name, f.left)
+// headerItems returns the members of the two lists.
+func (f *figure) headerItems() (policy, state string) {
+	policy, state = strconv.Quote(f.name), fmt.Sprintf("%q;r=%d", f.name, f.remaining)
 	if f.quota > 0 {
 		policy += ";q=" + strconv.Itoa(f.quota)
 	}
@@ -227,54 +227,54 @@ func (f *figure) items() (policy, state string) {
 		policy += `;qu="` + f.unit + `"`
 	}
 	if f.window > 0 {
-		policy += ";w=" + strconv.Itoa(seconds(f.window))
-		state += ";t=" + strconv.Itoa(seconds(f.rest))
+		policy += ";w=" + strconv.Itoa(ceilSeconds(f.window))
+		state += ";t=" + strconv.Itoa(ceilSeconds(f.resetAfter))
 	}
 	return policy, state
 }
 
-// seconds rounds up.
-func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+// ceilSeconds rounds up.
+func ceilSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
-// nearest returns the rate nearest its end among those from a what to another; the one named
+// nearestRate returns the rate nearest its end among those from a what to another; the one named
 // violated, if it is one of them.
-func (t *touches) nearest(from, to what, violated string, now int64) (found figure) {
+func (t *appliedLimits) nearestRate(from, to resource, violated string, now int64) (found figure) {
 	for i := range t.n {
 		at := &t.list[i]
 		for w := from; w < to; w++ {
 			g := &at.rates[w]
-			if !g.on() {
+			if !g.isSet() {
 				continue
 			}
 			level := at.e.level(g, w, now)
-			f := figure{name: nameOf(at.slot, w), quota: g.burst, window: time.Duration(g.window), left: g.left(level), rest: time.Duration(level)}
+			f := figure{name: nameOf(at.slot, w), quota: g.burst, window: time.Duration(g.window), remaining: g.remainingAt(level), resetAfter: time.Duration(level)}
 			f.part = float64(g.window-level) / float64(g.window)
 			if w >= tokens {
 				f.unit = "tokens"
 			}
-			found = found.nearer(f, violated)
+			found = found.moreUrgent(f, violated)
 		}
 	}
 	return found
 }
 
 // nearestStreams is nearest for streams.
-func (t *touches) nearestStreams(violated string) (found figure) {
+func (t *appliedLimits) nearestStreams(violated string) (found figure) {
 	for i := range t.n {
 		at := &t.list[i]
 		if at.streams == 0 {
 			continue
 		}
-		left := max(0, at.streams-at.running())
-		found = found.nearer(figure{
-			name: nameOf(at.slot, streams), quota: int(at.streams), left: int(left), unit: "concurrent-requests", part: float64(left) / float64(at.streams),
+		left := max(0, at.streams-at.runningStreams())
+		found = found.moreUrgent(figure{
+			name: nameOf(at.slot, streams), quota: int(at.streams), remaining: int(left), unit: "concurrent-requests", part: float64(left) / float64(at.streams),
 		}, violated)
 	}
 	return found
 }
 
-// nearer returns which of two is shown.
-func (f figure) nearer(g figure, violated string) figure {
+// moreUrgent returns which of two is shown.
+func (f figure) moreUrgent(g figure, violated string) figure {
 	if f.name == "" || g.name == violated || f.name != violated && g.part < f.part {
 		return g
 	}

@@ -20,28 +20,28 @@ const (
 	slots
 )
 
-// what is what a limit counts.
-type what int
+// resource is what a limit counts.
+type resource int
 
 // What is counted as a level. Tokens have a level for each unit of a quota.
 const (
-	requests what = iota
+	requests resource = iota
 	reads
 	modelCalls
 	tokens
-	levels = tokens + what(len(access.Units))
+	levels = tokens + resource(len(access.Units))
 	// Streams, and places of them, are counted as they are.
 	streams = levels
 )
 
 // The two parts of the names of limits, as clients and metrics see them.
 var (
-	slotNames = [slots]string{"user", "tenant", "address", "global"}
-	whatNames = [...]string{"-requests", "-reads", "-model-calls", "-tokens-s", "-tokens-m", "-tokens-h", "-tokens-d", "-streams"}
+	slotNames     = [slots]string{"user", "tenant", "address", "global"}
+	resourceNames = [...]string{"-requests", "-reads", "-model-calls", "-tokens-s", "-tokens-m", "-tokens-h", "-tokens-d", "-streams"}
 )
 
 // nameOf returns the name of a limit.
-func nameOf(s slot, w what) string { return slotNames[s] + whatNames[w] }
+func nameOf(s slot, w resource) string { return slotNames[s] + resourceNames[w] }
 
 // shareName is the name of the limit on places.
 const shareName = "share"
@@ -61,10 +61,10 @@ func newPlan(l *Limit, reserve int) *plan {
 		return nil
 	}
 	p := &plan{streams: int32(l.Streams), reserved: reserve}
-	p.rates[requests], p.rates[reads], p.rates[modelCalls] = compile(l.Requests, false), compile(l.Reads, false), compile(l.ModelCalls, false)
+	p.rates[requests], p.rates[reads], p.rates[modelCalls] = newGCRA(l.Requests, false), newGCRA(l.Reads, false), newGCRA(l.ModelCalls, false)
 	for _, r := range l.Tokens {
 		w := tokens + unitOf(r)
-		p.rates[w], p.tokens = compile(r, true), true
+		p.rates[w], p.tokens = newGCRA(r, true), true
 		if reserve > 0 {
 			p.reserve[w] = min(p.rates[w].cost(reserve), p.rates[w].window)
 		}
@@ -73,10 +73,10 @@ func newPlan(l *Limit, reserve int) *plan {
 }
 
 // unitOf returns the place of a rate's unit among units.
-func unitOf(r access.Rate) what {
+func unitOf(r access.Rate) resource {
 	for i := range access.Units {
 		if access.Units[i] == byte(r.Quota.Unit) {
-			return what(i)
+			return resource(i)
 		}
 	}
 	return 0
@@ -97,7 +97,7 @@ type rules struct {
 }
 
 // tenantRules are the classes of a tenant; nil: there is none.
-type tenantRules struct{ whole, users *plan }
+type tenantRules struct{ tenant, users *plan }
 
 // newRules returns nil if nothing is limited.
 func newRules(s Spec, t Tenants, places int) *rules {
@@ -111,7 +111,7 @@ func newRules(s Spec, t Tenants, places int) *rules {
 		r.classes[name].class = name
 	}
 	for id, tenant := range t {
-		r.tenants[id] = tenantRules{whole: r.classes[tenant.Limits], users: r.classes[tenant.Users]}
+		r.tenants[id] = tenantRules{tenant: r.classes[tenant.Limits], users: r.classes[tenant.Users]}
 	}
 	r.share = shareOf(s.Share, places)
 	for key, q := range s.Models {
@@ -137,30 +137,30 @@ func shareOf(part float64, places int) int32 {
 	return int32(max(1, math.Floor(part*float64(places))))
 }
 
-// has says whether a tenant is one of the configuration file.
-func (r *rules) has(tenant string) bool {
+// hasTenant says whether a tenant is one of the configuration file.
+func (r *rules) hasTenant(tenant string) bool {
 	_, ok := r.tenants[tenant]
 	return ok
 }
 
 func (r *rules) countsCalls() bool {
 	for _, p := range r.plans {
-		if p != nil && p.rates[modelCalls].on() {
+		if p != nil && p.rates[modelCalls].isSet() {
 			return true
 		}
 	}
 	for _, p := range r.classes {
-		if p.rates[modelCalls].on() {
+		if p.rates[modelCalls].isSet() {
 			return true
 		}
 	}
 	return false
 }
 
-// plan returns what limits a subject in a slot; nil: nothing does.
+// planFor returns what limits a subject in a slot; nil: nothing does.
 //
 // A class that does not exist, as in a credential that is older than the file, is none.
-func (r *rules) plan(s slot, who *Subject) *plan {
+func (r *rules) planFor(s slot, who *Subject) *plan {
 	switch s {
 	case userSlot:
 		return r.planOfUser(who)
@@ -189,7 +189,7 @@ func (r *rules) planOfTenant(who *Subject) *plan {
 	if who.Tenant == "" {
 		return nil
 	}
-	return cmp.Or(r.tenants[who.Tenant].whole, r.plans[tenantSlot])
+	return cmp.Or(r.tenants[who.Tenant].tenant, r.plans[tenantSlot])
 }
 
 func (r *rules) planOfUser(who *Subject) *plan {
@@ -206,8 +206,8 @@ func (r *rules) planOfUser(who *Subject) *plan {
 	return r.plans[userSlot]
 }
 
-// shares returns the slot that places are shared by.
-func shares(who *Subject) slot {
+// sharingSlot returns the slot that places are shared by.
+func sharingSlot(who *Subject) slot {
 	switch {
 	case who.Tenant != "":
 		return tenantSlot

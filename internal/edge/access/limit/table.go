@@ -13,8 +13,8 @@ type entry struct {
 	of   rated
 	// anybody says that who it counts has shown no credential.
 	anybody bool
-	// rest is when it was at rest at the last look: never later than it will be.
-	rest int64
+	// lastRest is when it was at rest at the last look: never later than it will be.
+	lastRest int64
 	// turns and watchers run now. An entry of a class has none: the one without a class counts them,
 	// so that a second credential gives no second share of streams.
 	turns, watchers int32
@@ -46,25 +46,27 @@ func (e *entry) restsAt(now int64) (at int64) {
 }
 
 // level returns what is left of what was charged, and changes nothing. It works on nil.
-func (e *entry) level(g *gcra, w what, now int64) int64 {
+func (e *entry) level(g *gcra, w resource, now int64) int64 {
 	if e == nil {
 		return 0
 	}
-	return g.level(e.tats[w], now)
+	return g.levelAt(e.tats[w], now)
 }
 
-// cut lowers levels to the most that a plan can make, which may be nil. It is for rules that have
+// cutLevels lowers levels to the most that a plan can make, which may be nil. It is for rules that have
 // changed, and for nothing else: two plans at a time would give each other's levels back.
-func (e *entry) cut(p *plan, now int64) {
+func (e *entry) cutLevels(p *plan, now int64) {
 	for w := range e.tats {
-		if p != nil && p.rates[w].on() {
+		if p != nil && p.rates[w].isSet() {
 			e.tats[w] = min(e.tats[w], now+p.rates[w].window+p.rates[w].debt)
 		}
 	}
 }
 
 // inUse says whether forgetting the entry would lose more than levels.
-func (e *entry) inUse() bool { return e.turns > 0 || e.watchers > 0 || e.pins > 0 || e.unsaid() }
+func (e *entry) inUse() bool {
+	return e.turns > 0 || e.watchers > 0 || e.pins > 0 || e.hasUnpublished()
+}
 
 // table has the entries, of which there are few more than most: those that are at rest are
 // forgotten first, which loses nothing; then those of addresses, since anybody can have many
@@ -116,21 +118,21 @@ func isAnybody(s slot, who *Subject) bool {
 	return s == addressSlot || s == userSlot && who.User == ""
 }
 
-// find returns the entry by the plan of a class, or nil.
-func (t *table) find(s slot, who *Subject, class string) *entry {
+// findEntry returns the entry by the plan of a class, or nil.
+func (t *table) findEntry(s slot, who *Subject, class string) *entry {
 	return t.entries[t.keyIn(s, who, class)]
 }
 
-// make returns an entry by the plan of a class, a new one if need be.
-func (t *table) make(s slot, who *Subject, class string, now int64) (e *entry, fresh bool) {
+// findOrMake returns an entry by the plan of a class, a new one if need be.
+func (t *table) findOrMake(s slot, who *Subject, class string, now int64) (e *entry, fresh bool) {
 	k := t.keyIn(s, who, class)
 	if e := t.entries[k]; e != nil {
 		return e, false
 	}
 	if len(t.entries) >= t.most {
-		t.forget(now)
+		t.forgetOne(now)
 	}
-	e = &entry{key: k, of: rated{s, who.Tenant, class}, anybody: isAnybody(s, who), rest: now}
+	e = &entry{key: k, of: rated{s, who.Tenant, class}, anybody: isAnybody(s, who), lastRest: now}
 	t.entries[k] = e
 	t.queueOf(e).add(e)
 	return e, true
@@ -143,25 +145,25 @@ func (t *table) queueOf(e *entry) *queue {
 	return &t.queues[1]
 }
 
-// forget removes one entry, if there is one that may be removed.
-func (t *table) forget(now int64) {
+// forgetOne removes one entry, if there is one that may be removed.
+func (t *table) forgetOne(now int64) {
 	var next [2]*entry
 	for i := range t.queues {
-		if next[i] = t.queues[i].next(now); next[i] != nil && next[i].rest <= now {
-			t.drop(next[i])
+		if next[i] = t.queues[i].next(now); next[i] != nil && next[i].lastRest <= now {
+			t.dropTop(next[i])
 			return
 		}
 	}
 	for _, e := range next {
 		if e != nil && !e.inUse() {
-			t.drop(e)
+			t.dropTop(e)
 			return
 		}
 	}
 }
 
-// drop removes the entry that is the next of its queue.
-func (t *table) drop(e *entry) {
+// dropTop removes the entry that is the next of its queue.
+func (t *table) dropTop(e *entry) {
 	t.queueOf(e).remove()
 	delete(t.entries, e.key)
 }
@@ -173,7 +175,7 @@ func (q *queue) add(e *entry) {
 	*q = append(*q, e)
 	for i := len(*q) - 1; i > 0; {
 		parent := (i - 1) / 2
-		if (*q)[parent].rest <= (*q)[i].rest {
+		if (*q)[parent].lastRest <= (*q)[i].lastRest {
 			return
 		}
 		(*q)[parent], (*q)[i] = (*q)[i], (*q)[parent]
@@ -195,7 +197,7 @@ func (q *queue) sink() {
 	for i := 0; ; {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(*q); child++ {
-			if (*q)[child].rest < (*q)[least].rest {
+			if (*q)[child].lastRest < (*q)[least].lastRest {
 				least = child
 			}
 		}
@@ -213,10 +215,10 @@ func (q *queue) next(now int64) *entry {
 	for len(*q) > 0 {
 		top := (*q)[0]
 		rest := top.restsAt(now)
-		if rest <= top.rest {
+		if rest <= top.lastRest {
 			return top
 		}
-		top.rest = rest
+		top.lastRest = rest
 		q.sink()
 		if (*q)[0] == top {
 			return top
