@@ -8,11 +8,12 @@ import (
 	"sluice/internal/state/store"
 )
 
-// pollEvery is how often a queue asks again for what other gateways hold, which do not say when
-// they are done: one of its calls does, and the others wait for the answer.
+// pollEvery is the pause before a queue asks the store again for calls of other gateways: they do
+// not report their end. A single call of the queue asks, and the others wait for its answer.
 const pollEvery = 100 * time.Millisecond
 
-// otherGateways is what a queue knows of the calls of other gateways. Its zero value is that there are none.
+// otherGateways is the knowledge of a queue about the calls of other gateways. The zero value
+// stands for a model without calls elsewhere.
 type otherGateways struct {
 	// asksStore says that the store is asked before each call. Without it the process keeps to the
 	// part that others did not use when it was asked last.
@@ -28,7 +29,7 @@ type otherGateways struct {
 	alone  int // calls that were made without the store
 }
 
-// localPart returns what is left of a quota for this process.
+// localPart returns the part of a quota that this process may use.
 func (f *otherGateways) localPart(most, others int) int {
 	if f.asksStore {
 		return most
@@ -47,19 +48,20 @@ func (f *otherGateways) waitToAsk(now int64) time.Duration {
 	return time.Duration(max(f.free-now, f.poll-now, 0))
 }
 
-// countAsked notes that a call will be asked for.
+// countAsked records that a call will be asked for.
 func (f *otherGateways) countAsked() { f.asking, f.room = f.asking+1, max(f.room-1, 0) }
 
-// isUnavailable says whether the store was unavailable a moment ago. It needs mu.
+// isUnavailable reports whether the store was unavailable a moment ago. The caller must hold mu.
 func (l *Limiter) isUnavailable() bool { return l.lost && l.now() < l.retry }
 
-// refreshStoreUse notes whether the store is asked for a queue. It needs mu.
+// refreshStoreUse records whether the store is asked for a queue. The caller must hold mu.
 func (l *Limiter) refreshStoreUse(n *lane) {
 	n.elsewhere.asksStore = n.quota != nil && l.isShared() && !l.isUnavailable()
 }
 
 // askCall asks the store for a call that this process has let go at a time. If it is not admitted,
-// the call is as if it had not been let go. It needs mu, which it gives back while it waits.
+// the call is as if it had not been let go. The caller must hold mu. askCall unlocks it while it
+// waits.
 func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) (admitted bool, err error) {
 	q := n.quota // a reload may change it before the answer comes
 	over := false
@@ -109,7 +111,7 @@ func (l *Limiter) askBoth(ctx context.Context, owed *store.Charge, c store.Charg
 	return answer, err
 }
 
-// callWithoutStore notes that the store has not answered. Its error is that of a turn that has
+// callWithoutStore records that the store has not answered. Its error is that of a turn that has
 // ended meanwhile.
 func (l *Limiter) callWithoutStore(ctx context.Context, n *lane, err error) error {
 	l.rewriteCounts(&n.entry)
@@ -122,21 +124,21 @@ func (l *Limiter) callWithoutStore(ctx context.Context, n *lane, err error) erro
 	return fault.Cause(ctx)
 }
 
-// rewriteCounts has the counts of an entry written again, as nobody knows which ones the store has. It
-// needs mu.
+// rewriteCounts queues the counts of an entry again, because the store may or may not have them.
+// The caller must hold mu.
 func (l *Limiter) rewriteCounts(e *entry) {
 	e.publishedTurns = -1
 	l.enqueue(e, false)
 }
 
-// modelName returns what the keys of a model begin with.
+// modelName returns the beginning of a model's keys in the store.
 func modelName(model string) string { return store.RateKey("", "model", model) }
 
-// countsRunning says whether the store counts the calls that run.
+// countsRunning reports whether the store counts the calls that run.
 func (q *quota) countsRunning() bool { return q.concurrent > 0 || q.plan.tokens }
 
-// callOf returns what is asked of the store for a call by a quota, which may be nil. The call is
-// counted already. The caller must hold mu.
+// callOf returns the charge of a call for the store. The quota q may be nil. The call is counted
+// already. The caller must hold mu.
 func (l *Limiter) callOf(n *lane, q *quota, a *Admission) (c store.Charge) {
 	if !l.isShared() {
 		return c
@@ -176,8 +178,8 @@ func (q *quota) appendReserves(list []store.Level, name string) []store.Level {
 	return list
 }
 
-// takeOwed returns what is charged for the calls that were made without the store; nil: there were
-// none. Those that it does not learn of in the end would be too many for their provider.
+// takeOwed returns the charge for the calls that were made without the store, or nil. If the store
+// never learned of them, all gateways together would exceed the provider's quota.
 func (n *lane) takeOwed(q *quota, c *store.Charge, now int64) *store.Charge {
 	alone := n.elsewhere.alone
 	n.elsewhere.alone = 0
@@ -227,7 +229,7 @@ func (l *Limiter) learnCall(n *lane, q *quota, a *Admission, c *store.Charge, r 
 	f.room = max(0, f.room-f.asking)
 }
 
-// learnTokens takes over the levels of its tokens, which were asked for by a quota.
+// learnTokens takes over the levels of the model's tokens, in the order of appendReserves.
 func (n *lane) learnTokens(q *quota, levelsOf []time.Duration, r *store.Charged, now int64) {
 	for w := tokens; w < levels; w++ {
 		g := &q.rates[w]
@@ -242,11 +244,12 @@ func (n *lane) learnTokens(q *quota, levelsOf []time.Duration, r *store.Charged,
 	}
 }
 
-// limitsTokens says whether the tokens of the lane's model are limited.
+// limitsTokens reports whether the tokens of the lane's model are limited.
 func (n *lane) limitsTokens() bool { return n.quota != nil && n.quota.plan.tokens }
 
-// recallTokens fetches what a store that keeps them over a restart knows of the tokens of a model. It
-// needs mu, which it gives back while it waits. A store that does not answer knows nothing.
+// recallTokens fetches the levels of a model's tokens from a store that survives a restart. The
+// caller must hold mu. recallTokens unlocks it while it waits. If the store fails, the levels stay
+// as they are.
 func (l *Limiter) recallTokens(ctx context.Context, n *lane) {
 	if n.name != "" || !l.Alone || !n.limitsTokens() {
 		return

@@ -2,7 +2,7 @@ package limit
 
 import "sluice/internal/base/telemetry/metrics"
 
-// figures are what a Limiter counts for operators.
+// figures are the metrics of a Limiter.
 type figures struct {
 	refusals, turns, tokens metrics.Counter
 	waits                   metrics.Histogram

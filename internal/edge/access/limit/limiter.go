@@ -1,10 +1,10 @@
-// Package limit counts what each user, tenant and address uses, and refuses what is beyond.
+// Package limit counts the requests, streams and tokens of each user, tenant and address, and
+// refuses those beyond a limit.
 //
-// Rates are counted by the generic cell rate algorithm, which needs one number for each: the
-// time until nothing of what was charged is left. It is the same here and in a store that
-// several gateways share. What a turn costs in tokens is known afterwards, so a turn begins
-// if there is room for a reserve, for itself and each that runs, and what it takes beyond
-// that is a debt.
+// The generic cell rate algorithm counts rates with one number for each: the time until all charges
+// have drained. It is the same here and in a store that several gateways share. The tokens of a
+// turn are known only afterwards. So a turn begins if there is room for a reserve, for itself and
+// each running turn. Its use beyond the reserve is a debt.
 //
 // A request is charged to all its limits or to none.
 package limit
@@ -22,10 +22,10 @@ import (
 	"sluice/internal/state/store"
 )
 
-// Kind is what a request is charged for: a set.
+// Kind is a set of the things that a request is charged for.
 type Kind uint8
 
-// What a request can be charged for.
+// Kinds of charges.
 const (
 	Request  Kind = 1 << iota // it starts a turn
 	Read                      // it is any other request
@@ -33,15 +33,16 @@ const (
 	Watching                  // a stream that only watches, as long
 )
 
-// Subject is who sends a request. Its zero value is nobody in particular, whom the limits of
-// all together hold for.
+// Subject is the sender of a request. The zero value is unknown: only the limits of all requests
+// together hold for it.
 type Subject struct {
-	// User is the owner of what the request makes, within Tenant; empty: nobody is known.
+	// User is the owner of the request's results, within Tenant; empty if unknown.
 	User   string
 	Tenant string
 	// Class of the credential; empty: it names none.
 	Class string
-	// Address counts where there is no User: all of a prefix together, as the /64 of IPv6.
+	// Address counts if User is empty. Addresses of one prefix count together, such as the /64 of
+	// IPv6.
 	Address netip.Prefix
 }
 
@@ -83,8 +84,8 @@ func New(cfg Config) *Limiter {
 	return l
 }
 
-// Use makes the two sections those that hold from now on. What was charged stays charged, up to the
-// most that can be charged now.
+// Use makes the two sections those that hold from now on. Charges stay, up to the highest level
+// that the new rules allow.
 func (l *Limiter) Use(s Spec, t Tenants) {
 	if l == nil {
 		return
@@ -107,7 +108,8 @@ func (l *Limiter) Use(s Spec, t Tenants) {
 	}
 }
 
-// now returns the time of the process's monotonic clock, which nobody can set.
+// now returns the time of the process's monotonic clock. A change of the system's clock does not
+// move it.
 func (l *Limiter) now() int64 { return int64(time.Since(l.began)) }
 
 // appliedLimit is a limit that a request is counted by.
@@ -128,7 +130,7 @@ type appliedLimits struct {
 }
 
 // limitsFor collects what limits a subject, with the entries that there are; with makes, with new
-// ones too. It needs mu.
+// ones too. The caller must hold mu.
 func (l *Limiter) limitsFor(r *rules, who *Subject, makes bool, now int64) (t appliedLimits) {
 	sharing := slots
 	if r.share > 0 {
@@ -153,8 +155,8 @@ func (l *Limiter) limitsFor(r *rules, who *Subject, makes bool, now int64) (t ap
 	return t
 }
 
-// entryFor returns the entry of a subject in a slot by the plan of a class; nil: it is missing, and makes
-// is false. The caller must hold mu.
+// entryFor returns the entry of a subject in a slot by the plan of a class; nil: it is missing, and
+// makes is false. The caller must hold mu.
 func (l *Limiter) entryFor(s slot, who *Subject, class string, makes bool, now int64) *entry {
 	switch {
 	case s == globalSlot:
@@ -166,8 +168,8 @@ func (l *Limiter) entryFor(s slot, who *Subject, class string, makes bool, now i
 	return l.table.findEntry(s, who, class)
 }
 
-// Check refuses a request of which this process knows that it would be refused. It charges
-// nothing, asks no store and allocates nothing unless it refuses.
+// Check refuses a request if this process alone knows that a limit is reached. It charges nothing,
+// asks no store and allocates nothing unless it refuses.
 func (l *Limiter) Check(who Subject, kind Kind) error {
 	r := l.rulesNow()
 	if r == nil {
@@ -183,9 +185,9 @@ func (l *Limiter) Check(who Subject, kind Kind) error {
 	return nil
 }
 
-// Admit charges a request, or refuses it. The caller calls End of the Admission, which may be
-// nil. An error is a *Refusal, or a *fault.Error where the store that counts for all gateways
-// is unavailable.
+// Admit charges a request, or refuses it. The caller calls End of the Admission, also of a nil one.
+// An error is a *Refusal, or a *fault.Error where the store that counts for all gateways is
+// unavailable.
 func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission, error) {
 	r := l.rulesNow()
 	if r == nil {
@@ -203,7 +205,7 @@ func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission
 	return a, nil
 }
 
-// admitLocked is Admit. It needs mu.
+// admitLocked is Admit. The caller must hold mu.
 func (l *Limiter) admitLocked(ctx context.Context, r *rules, a *Admission) error {
 	now := l.now()
 	a.appliedLimits = l.limitsFor(r, &a.subject, true, now)
@@ -222,8 +224,8 @@ func (l *Limiter) admitLocked(ctx context.Context, r *rules, a *Admission) error
 	return nil
 }
 
-// Continue is Admit for a turn that goes on, or a run that was taken over: nothing refuses
-// it, and it costs no request.
+// Continue is Admit for a turn that continues, or a run that was taken over. It refuses nothing and
+// charges no request.
 func (l *Limiter) Continue(who Subject) *Admission {
 	r := l.rulesNow()
 	if r == nil {
@@ -240,7 +242,7 @@ func (l *Limiter) Continue(who Subject) *Admission {
 	return a
 }
 
-// rateOf returns the rate that a kind of request is charged to; levels if there is none.
+// rateOf returns the rate that a kind of request is charged to, or levels without such a rate.
 func rateOf(k Kind) resource {
 	switch {
 	case k&Request != 0:
@@ -251,7 +253,7 @@ func rateOf(k Kind) resource {
 	return levels
 }
 
-// rateFor returns a rate of the plan, nil if it is no limit.
+// rateFor returns a rate of the plan, or nil without a limit.
 func (p *plan) rateFor(w resource) *gcra {
 	if w == levels || !p.rates[w].isSet() {
 		return nil
@@ -259,7 +261,8 @@ func (p *plan) rateFor(w resource) *gcra {
 	return &p.rates[w]
 }
 
-// chargeRate charges a request to its rates. It needs the Limiter's lock, as count does.
+// chargeRate charges a request to its rates. The caller must hold the Limiter's lock, also for
+// countStreams.
 func (t *appliedLimits) chargeRate(kind Kind, now int64) {
 	w := rateOf(kind)
 	for i := range t.n {
@@ -286,8 +289,8 @@ func (t *appliedLimits) countStreams(kind Kind, by int32) {
 	}
 }
 
-// pinEntries has the table keep the entries while somebody holds them. The caller must hold the Limiter's
-// lock.
+// pinEntries has the table keep the entries while somebody holds them. The caller must hold the
+// Limiter's lock.
 func (t *appliedLimits) pinEntries(by int32) {
 	for i := range t.n {
 		t.list[i].e.pins += by
@@ -304,7 +307,7 @@ type Admission struct {
 	ended   bool // the lock of limiter guards it
 }
 
-// Tokens charges what a call of a model has used. It may be called again, and after End.
+// Tokens charges the tokens of a model call. It may be called again, and after End.
 func (a *Admission) Tokens(n int) {
 	if a == nil || n <= 0 {
 		return
@@ -333,7 +336,7 @@ func (a *Admission) Tokens(n int) {
 	l.publishLater(a, a.ended)
 }
 
-// rulesNow returns the rules that hold; nil: there are none. It works on nil.
+// rulesNow returns the current rules, or nil without any. It works on nil.
 func (l *Limiter) rulesNow() *rules {
 	if l == nil {
 		return nil
@@ -357,7 +360,7 @@ func (a *Admission) End() {
 	l.publishLater(a, true)
 }
 
-// Cancel gives back what a request was charged that came to nothing.
+// Cancel refunds the charge of a request that did not run.
 func (a *Admission) Cancel() {
 	if a == nil {
 		return
@@ -380,15 +383,15 @@ func (a *Admission) Cancel() {
 	l.publishLater(a, true)
 }
 
-// publishLater has the store know what has changed. It needs mu.
+// publishLater queues the changed counts of an admission for the store. The caller must hold mu.
 func (l *Limiter) publishLater(a *Admission, atOnce bool) {
 	for i := range a.n {
 		l.enqueueBoth(&a.list[i], atOnce)
 	}
 }
 
-// withoutLock calls f without mu, which the caller must hold before and holds after it, also when f
-// panics.
+// withoutLock calls f with mu unlocked. The caller must hold mu, and holds it again afterwards,
+// also after a panic of f.
 func (l *Limiter) withoutLock(f func()) {
 	l.mu.Unlock()
 	defer l.mu.Lock()

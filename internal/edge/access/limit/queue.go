@@ -13,13 +13,12 @@ import (
 // lanes are the queues of calls of models, by key of the model. The Limiter's lock guards them.
 type lanes map[string]*lane
 
-// lane is the queue of one model: of those that wait, tenants are served by turns, and users
-// where there are no tenants.
+// lane is the queue of one model. Tenants take turns in it, or users without a tenant.
 type lane struct {
-	// entry has what runs now, as turns, and the tokens.
+	// entry counts the running calls, as turns, and the tokens.
 	entry
 	model     string
-	quota     *quota // nil: the model has none
+	quota     *quota // nil: a model without a quota
 	sent      window
 	elsewhere otherGateways
 	parties   []*party // that wait, the next one first
@@ -46,7 +45,7 @@ type waiting struct {
 // quota is a ModelQuota made ready.
 type quota struct {
 	calls int
-	// unit is the time of calls, and period that in which they are counted here.
+	// unit is the unit of calls; period is a little longer, and calls are counted in it here.
 	unit, period time.Duration
 	concurrent   int
 	*plan        // of the tokens
@@ -56,8 +55,8 @@ type quota struct {
 // sent, and windows of providers begin when they please.
 const slack = 20 // a twentieth
 
-// newQuota makes a quota ready. Of calls it holds in any window of its time, since nobody knows
-// which windows the provider counts by; a burst is all that a window may have.
+// newQuota makes a quota ready. Its calls hold in any window of its period, since the provider's
+// windows are unknown. A window never has more calls than the burst.
 func newQuota(q ModelQuota, reserve int) *quota {
 	made := &quota{concurrent: q.Concurrent, plan: newPlan(&Limit{Tokens: q.Tokens}, reserve)}
 	if rate := q.Calls; rate.Quota.N > 0 {
@@ -144,7 +143,7 @@ func (n *lane) chargeCall(a *Admission, now int64) {
 	})
 }
 
-// refundCall takes back what begin has charged at a time.
+// refundCall takes back the charge of chargeCall at a time.
 func (n *lane) refundCall(a *Admission, at int64) {
 	n.turns--
 	n.sent.drop(at)
@@ -161,7 +160,7 @@ func (a *Admission) eachCalls(f func(at *appliedLimit, g *gcra)) {
 	}
 }
 
-// laneOf returns the queue of a model; nil if its calls are not counted. It needs mu.
+// laneOf returns the queue of a model; nil if its calls are not counted. The caller must hold mu.
 func (l *Limiter) laneOf(r *rules, model string) *lane {
 	q := r.models[model]
 	if q == nil && !r.calls {
@@ -177,9 +176,9 @@ func (l *Limiter) laneOf(r *rules, model string) *lane {
 	return n
 }
 
-// Enter waits until the model with a key may be called for the turn of ctx. The caller calls
-// leave when the call is over, with the tokens that it has used. The error is that of a call
-// which was limited, as if its provider had said so.
+// Enter waits until the model with a key may be called for the turn of ctx. The caller calls leave
+// when the call is over, with the tokens that it has used. The error is that of a call which its
+// provider has limited.
 func (l *Limiter) Enter(ctx context.Context, model string) (leave func(tokens int), err error) {
 	a, _ := chat.TurnOf(ctx).Admission.(*Admission)
 	r := l.rulesNow()
@@ -205,8 +204,8 @@ func (l *Limiter) Enter(ctx context.Context, model string) (leave func(tokens in
 	}, nil
 }
 
-// awaitCall waits until a call may be made by what this process knows, and asks the store then, which
-// counts those of others too. It needs mu, which it gives back meanwhile.
+// awaitCall waits until this process may make a call, and then asks the store, which also counts
+// the calls of other gateways. The caller must hold mu. awaitCall unlocks it while it waits.
 func (l *Limiter) awaitCall(ctx context.Context, r *rules, n *lane, a *Admission) error {
 	began, again, waited := time.Now(), false, false
 	defer func() {
@@ -256,8 +255,8 @@ func (l *Limiter) endCall(n *lane, used int) {
 	l.serveQueue(n)
 }
 
-// awaitTurn waits at most so long for the turn of a call, and returns when it was let go. It needs mu,
-// which it gives back meanwhile.
+// awaitTurn waits at most so long for the turn of a call, and returns when it was let go. The
+// caller must hold mu. awaitTurn unlocks it while it waits.
 func (l *Limiter) awaitTurn(ctx context.Context, n *lane, w *waiting, most time.Duration) (at int64, err error) {
 	l.refreshStoreUse(n)
 	if known := max(knownWait(n.limitWait(l.now())), waitOf(w.Admission, l.now())); known > max(most, 0) {
@@ -304,7 +303,7 @@ func limitedError(wait time.Duration) error {
 	return &fault.Error{Type: fault.ModelRateLimited, Message: "AI service is busy, please try again later", Service: "limits", RetryAfter: wait}
 }
 
-// partyOf returns who waits.
+// partyOf returns the key of the party that a call waits in.
 func (l *Limiter) partyOf(a *Admission) key {
 	if a == nil {
 		return key{}
@@ -352,7 +351,8 @@ func (n *lane) removeCall(w *waiting) {
 	}
 }
 
-// serveQueue lets calls go that may, and looks again when the next one may. It needs mu.
+// serveQueue lets calls go that may, and looks again when the next one may. The caller must hold
+// mu.
 func (l *Limiter) serveQueue(n *lane) {
 	l.refreshStoreUse(n)
 	if n.timer != nil {

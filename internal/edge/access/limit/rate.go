@@ -8,18 +8,17 @@ import (
 	"sluice/internal/edge/access"
 )
 
-// gcra is a Rate by the generic cell rate algorithm: what was charged is kept as the time
-// after which nothing of it is left, the level. Levels and costs are nanoseconds. Its zero
-// value is no limit.
+// gcra is a Rate by the generic cell rate algorithm. The charges are stored as the time until they
+// have drained: the level. Levels and costs are nanoseconds. The zero value is unlimited.
 type gcra struct {
 	n, period uint64
-	window    int64 // the level of what is used up
+	window    int64 // the level of a used-up rate
 	debt      int64 // how far a level may be above window
 	one       int64 // the cost of one
 	burst     int
 }
 
-// newGCRA returns r as the algorithm takes it. What is charged afterwards may leave a debt.
+// newGCRA returns r as the algorithm takes it. With afterwards set, a charge may leave a debt.
 func newGCRA(r access.Rate, afterwards bool) (g gcra) {
 	q := r.Quota
 	if q.N == 0 {
@@ -46,7 +45,8 @@ func (g *gcra) cost(n int) int64 {
 	return max(1, int64(min(quotient, 1<<62)))
 }
 
-// levelAt returns how much of what a tat says is left at now, at most what a charge can make.
+// levelAt returns the level of a tat (the time at which all charges have drained) at now. It is at
+// most the highest level that a charge can make.
 func (g *gcra) levelAt(tat, now int64) int64 { return min(max(tat-now, 0), g.window+g.debt) }
 
 // waitFor returns how long it takes until there is room for need; 0: there is.

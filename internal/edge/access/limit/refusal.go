@@ -31,7 +31,7 @@ func (e *Refusal) Unwrap() error { return e.Fault }
 // ViolatedPolicies returns Policies.
 func (e *Refusal) ViolatedPolicies() []string { return e.Policies }
 
-// SetHeader adds what is left to the head of the reply.
+// SetHeader adds the remaining quota to the header of the reply.
 func (e *Refusal) SetHeader(h http.Header) { setHeaders(h, e.policy, e.state) }
 
 // setHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers-11.
@@ -48,8 +48,8 @@ type violation struct {
 	wait time.Duration
 }
 
-// findViolations returns the limits that a request is beyond; nil: none. It needs the Limiter's
-// lock.
+// findViolations returns the limits that a request exceeds, or nil. The caller must hold the
+// Limiter's lock.
 func (t *appliedLimits) findViolations(r *rules, who *Subject, kind Kind, now int64) (all []violation) {
 	for i := range t.n {
 		all = t.list[i].appendViolations(all, kind, now)
@@ -130,7 +130,7 @@ func (at *appliedLimit) appendLacking(all []violation, turns int32, now int64) [
 	return all
 }
 
-// newRefusal returns the error of a request. It needs mu.
+// newRefusal returns the error of a request. The caller must hold mu.
 func (l *Limiter) newRefusal(who *Subject, t *appliedLimits, kind Kind, all []violation, now int64) error {
 	worst := 0
 	for i, v := range all {
@@ -166,7 +166,7 @@ func messageOf(name string) string {
 	return "Too many requests (" + name + "); try again later"
 }
 
-// Headers adds those that say what is left. It works on nil.
+// Headers adds the remaining quota to a reply. It works on nil.
 func (a *Admission) Headers(h http.Header) {
 	if a == nil {
 		return

@@ -11,7 +11,7 @@ import (
 // slot is whom a limit counts.
 type slot int
 
-// Slots, in the order in which a request is counted.
+// Slots, in the order of counting.
 const (
 	userSlot slot = iota
 	tenantSlot
@@ -20,10 +20,10 @@ const (
 	slots
 )
 
-// resource is what a limit counts.
+// resource is a quantity that a limit counts, such as requests or tokens.
 type resource int
 
-// What is counted as a level. Tokens have a level for each unit of a quota.
+// Resources with a level. Tokens have a level for each unit of a quota.
 const (
 	requests resource = iota
 	reads
@@ -84,7 +84,7 @@ func unitOf(r access.Rate) resource {
 
 // rules are the two sections made ready. They never change.
 type rules struct {
-	plans   [slots]*plan // of those without a class; nil: there is no limit
+	plans   [slots]*plan // of subjects without a class; nil without a limit
 	classes map[string]*plan
 	tenants map[string]tenantRules
 	share   int32 // of the places of turns; 0: all
@@ -96,7 +96,7 @@ type rules struct {
 	calls     bool // some limit counts calls of models
 }
 
-// tenantRules are the classes of a tenant; nil: there is none.
+// tenantRules are the plans of a tenant and of its users, by their classes; nil without a class.
 type tenantRules struct{ tenant, users *plan }
 
 // newRules returns nil if nothing is limited.
@@ -124,7 +124,7 @@ func newRules(s Spec, t Tenants, places int) *rules {
 	return r
 }
 
-// areNone says whether nothing is limited, tenants apart.
+// areNone reports whether nothing is limited, tenants apart.
 func (r *rules) areNone() bool {
 	return r.plans == [slots]*plan{} && len(r.models) == 0 && len(r.classes) == 0 && r.share == 0
 }
@@ -137,7 +137,7 @@ func shareOf(part float64, places int) int32 {
 	return int32(max(1, math.Floor(part*float64(places))))
 }
 
-// hasTenant says whether a tenant is one of the configuration file.
+// hasTenant reports whether a tenant is one of the configuration file.
 func (r *rules) hasTenant(tenant string) bool {
 	_, ok := r.tenants[tenant]
 	return ok
@@ -159,7 +159,7 @@ func (r *rules) countsCalls() bool {
 
 // planFor returns what limits a subject in a slot; nil: nothing does.
 //
-// A class that does not exist, as in a credential that is older than the file, is none.
+// A class that does not exist is ignored: a credential may be older than the file.
 func (r *rules) planFor(s slot, who *Subject) *plan {
 	switch s {
 	case userSlot:
@@ -174,7 +174,7 @@ func (r *rules) planFor(s slot, who *Subject) *plan {
 	return r.plans[s]
 }
 
-// ratedBy returns the plan by which the levels of an entry are counted; nil: none does now.
+// ratedBy returns the plan that counts the levels of an entry, or nil if the rules have dropped it.
 func (r *rules) ratedBy(of rated) *plan {
 	switch {
 	case of.class != "":

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/edge/access"
 )
 
-// Limit is what one subject may use. Members that are zero limit nothing.
+// Limit is the use that one subject is allowed. Members that are zero limit nothing.
 type Limit struct {
 	Requests   access.Rate   `key:"requests"`
 	Reads      access.Rate   `key:"reads"`
@@ -19,7 +19,7 @@ type Limit struct {
 	ModelCalls access.Rate   `key:"model_calls"`
 }
 
-// ModelQuota is what may be asked of a model, which its provider says.
+// ModelQuota is the quota of a model, as its provider states it.
 type ModelQuota struct {
 	Calls      access.Rate   `key:"calls"`
 	Concurrent int           `key:"concurrent"`
@@ -62,27 +62,27 @@ func (s Spec) Settled() Spec {
 	return s
 }
 
-// Tenant is what the configuration file says of a tenant.
+// Tenant is the configuration of a tenant.
 type Tenant struct {
 	// Agents and Workflows are the ids of those that it may use; nil: all.
 	Agents    *[]string `key:"agents"`
 	Workflows *[]string `key:"workflows"`
-	// Limits names the class of the whole tenant, Users that of each of its users whose
-	// credential names none; empty: there is none.
+	// Limits names the class of the tenant as a whole. Users names the class of its users whose
+	// credentials lack one. Both may be empty.
 	Limits string `key:"limits"`
 	Users  string `key:"users"`
 	// Disabled says that nobody of the tenant is admitted.
 	Disabled bool `key:"enabled" is:"false"`
 }
 
-// Tenants is the section tenants of the configuration file. nil: there is no such section,
-// and any tenant will do.
+// Tenants is the section tenants of the configuration file. Without the section it is nil, and any
+// tenant is served.
 type Tenants map[string]Tenant
 
-// May says whether the tenant may use an agent.
+// May reports whether the tenant may use an agent.
 func (t Tenant) May(agent string) bool { return t.Agents == nil || slices.Contains(*t.Agents, agent) }
 
-// MayRun says whether the tenant may use a workflow.
+// MayRun reports whether the tenant may use a workflow.
 func (t Tenant) MayRun(workflow string) bool {
 	return t.Workflows == nil || slices.Contains(*t.Workflows, workflow)
 }
@@ -93,7 +93,7 @@ var limitsSchema string
 //go:embed tenants.json
 var tenantsSchema string
 
-// geminiKey names the model of the GEMINI_* variables, which is no key of models.
+// geminiKey names the model of the GEMINI_* variables. The section models does not have it.
 const geminiKey = "gemini"
 
 // Section is the section limits of the configuration file. proven reports whether a method of
@@ -153,7 +153,7 @@ func TenantsSection(t *Tenants) file.Section {
 	}}
 }
 
-// checkTenant checks that the sections have what a tenant names.
+// checkTenant reports workflows, agents and classes that a tenant names and the file lacks.
 func checkTenant(n *file.Node) {
 	checkClass(n.Get("limits"))
 	checkClass(n.Get("users"))

@@ -15,16 +15,17 @@ import (
 // Sharing is how limits hold for more than this process and its life. Its zero value is not
 // at all.
 type Sharing struct {
-	// Store keeps what was charged; nil: nothing does.
+	// Store keeps the charges; nil without a store.
 	Store store.Rates
 	// Holder is this process in the store. Its counts hold as long as it has its lease.
 	Holder store.Holder
-	// Alone says that no other process counts: what is kept are tokens, over a restart.
+	// Alone is true if this is the only process that counts. The store then keeps only tokens, over
+	// a restart.
 	Alone bool
 }
 
-// The publisher sends what the store does not know yet: at once when a stream has ended, else
-// after publishEvery; and again after it if the store was unavailable.
+// The publisher sends unpublished counts and charges to the store. It does so at once if a stream
+// has ended, else after publishEvery, and retries after publishEvery.
 const (
 	publishEvery = time.Second
 	// publishPause is how long it waits for more to say.
@@ -35,11 +36,11 @@ const (
 	recount = 10 * time.Minute
 )
 
-// shared is what an entry has where a store keeps what it counts.
+// shared is the part of an entry that a store keeps.
 type shared struct {
 	name string // of its keys; empty: nothing was asked of the store
 	plan *plan  // the last one that tokens were charged by
-	// What the store knows of turns and watchers.
+	// The counts that the store has.
 	publishedTurns, publishedWatchers int32
 	publishedSeq                      int64
 	queued                            bool  // for the publisher
@@ -48,20 +49,22 @@ type shared struct {
 	ahead                             bool  // something was charged without the store
 }
 
-// hasUnpublished says whether the store does not know all of it.
+// hasUnpublished reports whether the store does not know all of it.
 func (e *entry) hasUnpublished() bool {
 	return e.name != "" && (e.owed > 0 || e.refunded > 0 || e.turns != e.publishedTurns || e.watchers != e.publishedWatchers)
 }
 
-// markPublished notes what the store knows now, unless it has learned something later meanwhile.
+// markPublished records the counts that the store has now, unless it has learned later ones
+// meanwhile.
 func (e *entry) markPublished(p published) {
 	if p.seq >= e.publishedSeq {
 		e.publishedTurns, e.publishedWatchers, e.publishedSeq = p.turns, p.watchers, p.seq
 	}
 }
 
-// isOverstated says whether the store believes that more runs than does: what was refused was on
-// its way together with what was not. That keeps others out until it is put right.
+// isOverstated reports whether the store has higher counts than the process. A refused stream was
+// sent in one command with others. The higher counts keep other requests out until they are
+// corrected.
 func (e *entry) isOverstated() bool {
 	return e.publishedTurns > e.turns || e.publishedWatchers > e.watchers
 }
@@ -70,18 +73,18 @@ func (e *entry) isOverstated() bool {
 type sharing struct {
 	Sharing
 	log zerolog.Logger
-	// wake lets the publisher look; done ends it, and gone is closed when it has ended.
+	// wake lets the publisher look; done ends it, and ended is closed when it has ended.
 	wake, done, ended chan struct{}
 	closing           sync.Once
 
 	// The Limiter's lock guards the fields below.
 	queue []*entry
-	seq   int64 // counts what is sent of counts
+	seq   int64 // numbers the counts that are sent
 	lost  bool  // the store was unavailable when it was asked last
 	retry int64 // when a call of a model asks the store again that was lost
 }
 
-// isShared says whether the store counts for all; hasStore, whether it keeps anything.
+// isShared reports whether the store counts for all; hasStore, whether it keeps anything.
 func (s *sharing) isShared() bool { return s.Store != nil && !s.Alone }
 
 func (s *sharing) hasStore() bool { return s.Store != nil }
@@ -93,13 +96,13 @@ func (l *Limiter) startPublisher() {
 		return
 	}
 	s.wake, s.done, s.ended = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	// Goroutine (publish): writes to the store what has ended and what it has cost.
+	// Goroutine (publish): writes ended streams and their costs to the store.
 	// Ends: `Close`.
 	// Waits: `Close`.
 	go l.runPublisher()
 }
 
-// Close writes what the store does not know yet, and ends. It may be called again.
+// Close publishes all pending counts and charges, and ends the publisher. It may be called again.
 func (l *Limiter) Close() {
 	if l == nil || !l.hasStore() {
 		return
@@ -161,7 +164,7 @@ func (l *Limiter) enqueueBoth(at *appliedLimit, atOnce bool) {
 	}
 }
 
-// enqueue has the publisher write an entry. It needs mu.
+// enqueue has the publisher write an entry. The caller must hold mu.
 func (l *Limiter) enqueue(e *entry, atOnce bool) {
 	if !e.hasUnpublished() {
 		return
@@ -177,16 +180,16 @@ func (l *Limiter) enqueue(e *entry, atOnce bool) {
 	}
 }
 
-// published is what was sent of an entry.
+// published is the state of an entry in a command to the store.
 type published struct {
 	e               *entry
 	turns, watchers int32
 	seq             int64 // of its count
 }
 
-// publish writes what is queued. What was charged is sent once: when the answer is lost,
-// nobody knows whether it arrived, and this process knows it all the same. Counts are true
-// whenever they arrive, so they are sent until they have.
+// publish sends the queued entries. A charge is sent once: if the answer is lost, the charge may
+// have arrived, and this process still counts it. Counts are true whenever they arrive, so they are
+// sent until they have.
 func (l *Limiter) publish(ctx context.Context) {
 	for {
 		c, sent, more := l.nextCommand()
@@ -222,7 +225,8 @@ func (e *entry) collectDebts(list []store.Level) []store.Level {
 	return list
 }
 
-// nextCommand returns the next command of the publisher, what it says, and whether there are more.
+// nextCommand returns the next command of the publisher, the state that it publishes, and whether
+// more entries are queued.
 func (l *Limiter) nextCommand() (c store.Charge, sent []published, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +246,7 @@ func (l *Limiter) nextCommand() (c store.Charge, sent []published, more bool) {
 	return c, sent, len(l.queue) > 0
 }
 
-// finishPublish notes how a command of the publisher ended.
+// finishPublish records how a command of the publisher ended.
 func (l *Limiter) finishPublish(sent []published, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +260,7 @@ func (l *Limiter) finishPublish(sent []published, err error) {
 	}
 }
 
-// recordStoreState notes whether the store answers. It needs mu.
+// recordStoreState records whether the store answers. The caller must hold mu.
 func (l *Limiter) recordStoreState(err error) {
 	lost := err != nil
 	if lost && !l.lost && l.isShared() {
@@ -265,7 +269,8 @@ func (l *Limiter) recordStoreState(err error) {
 	l.lost = lost
 }
 
-// countOf returns what runs of an entry. It needs mu.
+// countOf returns the running streams of an entry, with the next sequence number. The caller must
+// hold mu.
 func (l *Limiter) countOf(e *entry) store.Count {
 	l.seq++
 	return store.Count{Key: countKey(e.name), Turns: int(e.turns), Watchers: int(e.watchers), Seq: l.seq}
@@ -294,7 +299,7 @@ func (g *gcra) storedLevel(key string) store.Level {
 func levelKey(name string, w resource) string { return name + resourceNames[w][1:] }
 func countKey(name string) string             { return name + "running" }
 
-// storeName returns what the keys of a subject begin with, by the plan of a class.
+// storeName returns the beginning of a subject's keys in the store, by the plan of a class.
 func (t *appliedLimit) storeName(who *Subject, class string) string {
 	switch {
 	case class != "":
@@ -313,8 +318,8 @@ func (t *appliedLimit) storeName(who *Subject, class string) string {
 	return store.RateKey("", slotNames[t.slot])
 }
 
-// chargeFor returns what is asked of the store for a request. It needs mu: the counts include the
-// request already.
+// chargeFor returns the charge of a request for the store, and the counts in it. The caller must
+// hold mu: the counts include the request already.
 func (l *Limiter) chargeFor(t *appliedLimits, kind Kind) (c store.Charge, counted []published) {
 	c.Holder = l.Holder
 	for i := range t.n {
@@ -347,14 +352,14 @@ func (l *Limiter) chargeFor(t *appliedLimits, kind Kind) (c store.Charge, counte
 	return c, counted
 }
 
-// countsStreams says whether the store counts the stream of a request.
+// countsStreams reports whether the store counts the stream of a request.
 func (at *appliedLimit) countsStreams(kind Kind) bool {
 	return kind&(Running|Watching) != 0 && (at.streams > 0 || at.plan.tokens)
 }
 
-// learnCharge takes over the answer to what ask has asked. What this process has charged without the
-// store stays, and what is charged now is added to it; tokens on their way stay as well. It needs
-// mu.
+// learnCharge takes over the store's answer to the charge of chargeFor. Charges that this process
+// made without the store stay, and the request's charge is added to them. Tokens on their way to
+// the store stay as well. The caller must hold mu.
 func (l *Limiter) learnCharge(t *appliedLimits, kind Kind, c *store.Charge, r *store.Charged, now int64) {
 	levelsOf, countsOf := r.Levels, r.Counts
 	grow := func(e *entry, w resource) {
@@ -386,15 +391,15 @@ func (l *Limiter) learnCharge(t *appliedLimits, kind Kind, c *store.Charge, r *s
 	}
 }
 
-// nameAll gives the entries their names in the store. It needs mu.
+// nameAll gives the entries their names in the store. The caller must hold mu.
 func (t *appliedLimits) nameAll(who *Subject) {
 	for i := range t.n {
 		t.list[i].nameEntries(who)
 	}
 }
 
-// nameEntries gives the entries of a limit their names in the store. It reports whether the entry of the
-// levels had none. The caller must hold mu.
+// nameEntries gives the entries of a limit their names in the store. It reports whether the entry
+// of the levels is named for the first time. The caller must hold mu.
 func (at *appliedLimit) nameEntries(who *Subject) (fresh bool) {
 	if at.run.name == "" {
 		at.run.name = at.storeName(who, "")
@@ -406,8 +411,8 @@ func (at *appliedLimit) nameEntries(who *Subject) (fresh bool) {
 	return fresh
 }
 
-// admitShared asks the store for what this process would allow. It needs mu, which it gives
-// back while it waits.
+// admitShared asks the store for a request that this process would admit. The caller must hold mu.
+// admitShared unlocks it while it waits.
 func (l *Limiter) admitShared(ctx context.Context, r *rules, who *Subject, t *appliedLimits, kind Kind) error {
 	t.nameAll(who)
 	t.countStreams(kind, 1)
@@ -446,8 +451,8 @@ func (l *Limiter) admitShared(ctx context.Context, r *rules, who *Subject, t *ap
 	return l.newRefusal(who, t, kind, v, now)
 }
 
-// askStore asks the store without mu, which the caller must hold. undo takes back what the caller
-// has counted for the question; only a panic of the store calls it.
+// askStore asks the store with mu unlocked. The caller must hold mu. If the store panics, undo
+// reverts the counts that the caller has made for the question.
 func (l *Limiter) askStore(ctx context.Context, c store.Charge, undo func()) (answer store.Charged, err error) {
 	answered := false
 	defer func() {
@@ -460,7 +465,7 @@ func (l *Limiter) askStore(ctx context.Context, c store.Charge, undo func()) (an
 	return answer, err
 }
 
-// withoutStore decides what the store cannot. It needs mu.
+// withoutStore admits or refuses a request while the store is unavailable. The caller must hold mu.
 func (l *Limiter) withoutStore(ctx context.Context, r *rules, t *appliedLimits, kind Kind, err error, now int64) error {
 	if ctx.Err() != nil {
 		t.countStreams(kind, -1)
@@ -478,9 +483,9 @@ func (l *Limiter) withoutStore(ctx context.Context, r *rules, t *appliedLimits, 
 	return nil
 }
 
-// recallSubjects fetches what the store knows of the tokens of subjects that this process does not
-// know. It needs mu, which it gives back while it waits. A store that does not answer knows
-// nothing.
+// recallSubjects fetches the token levels of subjects that are new to this process. The caller must
+// hold mu. recallSubjects unlocks it while it waits. If the store fails, the levels stay as they
+// are.
 func (l *Limiter) recallSubjects(ctx context.Context, who *Subject, t *appliedLimits) {
 	var c store.Charge
 	for i := range t.n {
@@ -491,7 +496,8 @@ func (l *Limiter) recallSubjects(ctx context.Context, who *Subject, t *appliedLi
 	if len(c.Levels) == 0 {
 		return
 	}
-	// Nothing counts the entries yet. One that is dropped now would be charged for nothing.
+	// The entries are not counted yet. If the table dropped an entry now, its charges would be
+	// lost.
 	t.pinEntries(1)
 	defer t.pinEntries(-1)
 	answer, err := l.askStore(ctx, c, func() {})
@@ -501,7 +507,7 @@ func (l *Limiter) recallSubjects(ctx context.Context, who *Subject, t *appliedLi
 	t.raiseLevels(c.Levels, answer.Levels, l.now())
 }
 
-// raiseLevels takes over what the store knows of the tokens of the levels that it was asked for.
+// raiseLevels takes over the store's token levels for the levels of the question.
 func (t *appliedLimits) raiseLevels(asked []store.Level, known []time.Duration, now int64) {
 	for i := range t.n {
 		at := &t.list[i]

@@ -2,21 +2,21 @@ package limit
 
 import "hash/maphash"
 
-// key is a hash of what an entry counts, with secrets of the process: nobody can choose
-// names that share one.
+// key is a hash of a subject's names, with secrets of the process: a client cannot choose names
+// that collide.
 type key [2]uint64
 
-// entry is what is known of one subject. The lock of its Limiter guards it.
+// entry is the state of one subject. The lock of its Limiter guards it.
 type entry struct {
 	tats [levels]int64 // by gcra
 	key  key
 	of   rated
-	// anybody says that who it counts has shown no credential.
+	// anybody is true for a subject without a credential.
 	anybody bool
 	// lastRest is when it was at rest at the last look: never later than it will be.
 	lastRest int64
-	// turns and watchers run now. An entry of a class has none: the one without a class counts them,
-	// so that a second credential gives no second share of streams.
+	// turns and watchers run now. An entry of a class has zeros: the entry without a class counts
+	// its streams, so that a second credential does not double them.
 	turns, watchers int32
 	// pins are those who hold the entry although nothing runs by it.
 	pins int32
@@ -34,7 +34,7 @@ type rated struct {
 // again.
 const busyFor = int64(60e9)
 
-// restsAt returns when nothing of what was charged is left.
+// restsAt returns the time at which all charges have drained and no stream runs, as an estimate.
 func (e *entry) restsAt(now int64) (at int64) {
 	for _, tat := range e.tats {
 		at = max(at, tat)
@@ -45,7 +45,7 @@ func (e *entry) restsAt(now int64) (at int64) {
 	return at
 }
 
-// level returns what is left of what was charged, and changes nothing. It works on nil.
+// level returns the current level of a resource. It changes nothing. It works on nil.
 func (e *entry) level(g *gcra, w resource, now int64) int64 {
 	if e == nil {
 		return 0
@@ -53,8 +53,8 @@ func (e *entry) level(g *gcra, w resource, now int64) int64 {
 	return g.levelAt(e.tats[w], now)
 }
 
-// cutLevels lowers levels to the most that a plan can make, which may be nil. It is for rules that have
-// changed, and for nothing else: two plans at a time would give each other's levels back.
+// cutLevels lowers levels to the highest that a plan can make. p may be nil. It is for rules that
+// have changed, and for nothing else: two plans at a time would give each other's levels back.
 func (e *entry) cutLevels(p *plan, now int64) {
 	for w := range e.tats {
 		if p != nil && p.rates[w].isSet() {
@@ -63,14 +63,14 @@ func (e *entry) cutLevels(p *plan, now int64) {
 	}
 }
 
-// inUse says whether forgetting the entry would lose more than levels.
+// inUse reports whether forgetting the entry would lose more than levels.
 func (e *entry) inUse() bool {
 	return e.turns > 0 || e.watchers > 0 || e.pins > 0 || e.hasUnpublished()
 }
 
-// table has the entries, of which there are few more than most: those that are at rest are
-// forgotten first, which loses nothing; then those of addresses, since anybody can have many
-// of them; then those of users and tenants, each time what is nearest to rest.
+// table has the entries, few more than most. It forgets entries at rest first, which loses nothing.
+// Next are addresses, since a client can have many, and then users and tenants. Each time the entry
+// nearest to rest goes.
 type table struct {
 	most    int
 	entries map[key]*entry
@@ -83,10 +83,10 @@ func newTable(most int) table {
 	return table{most: most, entries: map[key]*entry{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
-// keyOf returns the key of what a subject counts as in a slot, without a class.
+// keyOf returns the key of a subject in a slot, without a class.
 func (t *table) keyOf(s slot, who *Subject) key { return t.keyIn(s, who, "") }
 
-// keyIn returns the key of what a subject counts as in a slot by the plan of a class.
+// keyIn returns the key of a subject in a slot, by the plan of a class.
 func (t *table) keyIn(s slot, who *Subject, class string) (k key) {
 	for i, seed := range t.seeds {
 		var h maphash.Hash
@@ -105,7 +105,7 @@ func (t *table) keyIn(s slot, who *Subject, class string) (k key) {
 			_, _ = h.WriteString(who.User)
 		}
 		if class != "" {
-			_ = h.WriteByte(0) // which no user has in their name
+			_ = h.WriteByte(0) // a byte that user names never contain
 			_, _ = h.WriteString(class)
 		}
 		k[i] = h.Sum64()
@@ -113,7 +113,7 @@ func (t *table) keyIn(s slot, who *Subject, class string) (k key) {
 	return k
 }
 
-// isAnybody says whether a subject counts as its address in a slot.
+// isAnybody reports whether a subject counts as its address in a slot.
 func isAnybody(s slot, who *Subject) bool {
 	return s == addressSlot || s == userSlot && who.User == ""
 }
@@ -209,8 +209,8 @@ func (q *queue) sink() {
 	}
 }
 
-// next returns the entry that is at rest first, nil if there is none. What was charged since
-// the last look is looked at now: charging itself moves nothing.
+// next returns the entry that is at rest first, or nil from an empty queue. Charges since the last
+// look move an entry only now: charging itself does not touch the queue.
 func (q *queue) next(now int64) *entry {
 	for len(*q) > 0 {
 		top := (*q)[0]
