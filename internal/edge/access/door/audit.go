@@ -14,8 +14,8 @@ import (
 
 // Bounds of the audit.
 const (
-	linesPerAddress = 10    // a minute; what is more is counted
-	countedApart    = 1_000 // addresses; what others do is counted together
+	linesPerAddress = 10    // a minute; further events are only counted
+	countedApart    = 1_000 // addresses; events of further ones are counted together
 	firstUseAgain   = 24 * time.Hour
 	rememberedUses  = 100_000
 )
@@ -29,8 +29,8 @@ type audit struct {
 	uses *access.Recent[use, time.Time]
 }
 
-// tallied is what is counted together: the events of an address. The zero Addr is of all
-// addresses that are not apart.
+// tallied is the key of a count: the events of an address. The zero Addr stands for all addresses
+// beyond countedApart.
 type tallied struct {
 	event  string
 	client netip.Addr
@@ -51,7 +51,7 @@ func newAudit(write func(*http.Request, string, func(*zerolog.Event))) *audit {
 	return a
 }
 
-// close writes what is left to write.
+// close writes the pending counts.
 func (a *audit) close() {
 	if a != nil {
 		a.tally.Flush()
@@ -82,7 +82,7 @@ func (a *audit) logDenied(r *http.Request, id *access.Identity) {
 	}
 }
 
-// writeCounts writes how many had no line.
+// writeCounts writes the numbers of events without a line.
 func (a *audit) writeCounts(counts map[tallied]int) {
 	for of, n := range counts {
 		a.write(nil, of.event, func(e *zerolog.Event) {
@@ -110,7 +110,7 @@ func (a *audit) logFirstUse(r *http.Request, id *access.Identity) {
 	})
 }
 
-// isFirst says whether there was no use in the last day, and remembers this one.
+// isFirst reports whether this use is the first in a day, and records it.
 func (a *audit) isFirst(u use) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,13 +6,14 @@ import (
 	"sluice/internal/edge/access"
 )
 
-// Counts says whether a credential that was good at some time still is, here or at another
-// gateway, and has who know when it ends. Whom it names must be whom it was good for.
+// Counts reports whether a credential that was good at some time still is, here or at another
+// gateway. The credential must still prove the same user. For a key it renews the scopes, the class
+// and Revoked in who.
 func (d *Door) Counts(who *access.Identity) bool {
 	return d.isOpenTo(who.Tenant) && d.stillProves(who)
 }
 
-// isOpenTo says whether a tenant is one of the file's that is not disabled, if it has any.
+// isOpenTo reports whether a tenant is one of the file's that is not disabled, if it has any.
 func (d *Door) isOpenTo(tenant string) bool {
 	if d.cfg.Tenants == nil {
 		return true
@@ -21,7 +22,7 @@ func (d *Door) isOpenTo(tenant string) bool {
 	return known && enabled
 }
 
-// stillProves says whether the method of a credential is in use and has not revoked it.
+// stillProves reports whether the method of a credential is in use and has not revoked it.
 func (d *Door) stillProves(who *access.Identity) bool {
 	switch who.Method {
 	case access.ByKey:

@@ -1,9 +1,8 @@
-// Package door asks who sends a request.
+// Package door finds the sender of a request.
 //
-// A Door is the chain of all methods, in the order of their strength: an API key or a token
-// that the client shows, what a proxy in front says, and anonymous access, if there is any. A
-// credential that is shown and does not count is refused; it never makes its sender somebody
-// else, nor nobody.
+// A Door tries all methods in the order of their strength: an API key or a token of the client, the
+// headers of a proxy in front, and anonymous access. A credential that does not count is refused:
+// its sender never becomes another user or an anonymous one.
 package door
 
 import (
@@ -29,9 +28,9 @@ import (
 type Keys interface {
 	Verify(credential string) (*access.Identity, error)
 	Len() int
-	// Renew says whether a key that counted earlier still does.
+	// Renew reports whether a key that counted earlier still does.
 	Renew(id *access.Identity) bool
-	// IsCurrent is false while the key file is at fault, and what it had before counts.
+	// IsCurrent is false while the key file is invalid and the previous keys count.
 	IsCurrent() bool
 }
 
@@ -45,15 +44,15 @@ type tokens interface {
 // keyPrefix is what every API key begins with, and no token.
 const keyPrefix = "slk_"
 
-// Config is what a Door gets besides its Spec.
+// Config is the input of a Door besides its Spec.
 type Config struct {
-	Keys  Keys   // nil: there is no key file
+	Keys  Keys   // nil without a key file
 	Peers *Peers // nil: no X-Forwarded-For is believed
-	// Tenants says whether there is such a tenant, and whether it may be served. nil: there is
-	// no section tenants, and every name is as good as another.
+	// Tenants reports whether a tenant exists, and whether it may be served. Without the section
+	// tenants it is nil, and every name is accepted.
 	Tenants func(id string) (known, enabled bool)
-	// Audit writes a line of the audit; nil: nobody does. details adds to what is known from
-	// the request. Without a request the line counts what many have done.
+	// Audit writes a line of the audit; nil turns it off. details adds fields to those of the
+	// request. Without a request the line is a count of events.
 	Audit func(r *http.Request, event string, details func(*zerolog.Event))
 
 	ReadFile   func(path string) ([]byte, error)     // of issuers' keys; nil: config.ReadFile
@@ -62,11 +61,11 @@ type Config struct {
 	Log        zerolog.Logger
 }
 
-// Door asks who sends a request. nil asks nobody. It is safe for concurrent use; Open makes
-// one.
+// Door finds the sender of a request. A nil Door does not ask. It is safe for concurrent use; Open
+// makes one.
 type Door struct {
 	cfg       Config
-	tokens    tokens // nil: there are none
+	tokens    tokens // nil without an issuer
 	proxy     *proxy // nil: none is believed
 	anonymous *access.Identity
 	failures  failures
@@ -75,7 +74,7 @@ type Door struct {
 	outcomes  metrics.Counter
 }
 
-// Open returns a Door, which must be closed, or nil if nobody is to be asked.
+// Open returns a Door that the caller must close, or nil if no method is configured.
 func Open(s Spec, cfg Config) (*Door, error) {
 	if !s.IsOn() {
 		return nil, nil
@@ -107,7 +106,7 @@ func Open(s Spec, cfg Config) (*Door, error) {
 	return d, nil
 }
 
-// Close ends what the Door does by itself, and waits for it. It closes no Config.Keys.
+// Close ends the background work of the Door, and waits for it. It closes no Config.Keys.
 func (d *Door) Close() {
 	if d == nil {
 		return
@@ -156,7 +155,7 @@ func (e *Limited) SetHeader(h http.Header) {
 	h.Set("RateLimit", fmt.Sprintf("%q;r=0;t=%d", limitName, int((e.fault.RetryAfter+time.Second-1)/time.Second)))
 }
 
-// outcome is what came of a request at the door.
+// outcome is the result of a request at the door.
 type outcome string
 
 const (
@@ -168,9 +167,9 @@ const (
 	limited     outcome = "limited"
 )
 
-// Authenticate returns who sends a request, from its head alone. The identity is shared and
-// must not be changed. Errors are an *access.Challenged, a *Limited, or a *fault.Error. For a
-// nil Door nobody is anybody: it returns nil.
+// Authenticate returns the sender of a request, from its header alone. The identity is shared and
+// must not be changed. Errors are an *access.Challenged, a *Limited, or a *fault.Error. A nil Door
+// returns nil.
 func (d *Door) Authenticate(r *http.Request) (*access.Identity, error) {
 	if d == nil {
 		return nil, nil
@@ -191,7 +190,7 @@ func (d *Door) Authenticate(r *http.Request) (*access.Identity, error) {
 	return id, nil
 }
 
-// Knows says whether the head of a request leads to somebody: it shows a credential, a proxy
+// Knows reports whether the head of a request leads to somebody: it shows a credential, a proxy
 // says who sent it, or none is needed.
 func (d *Door) Knows(r *http.Request) bool {
 	return len(r.Header["Authorization"])+len(r.Header["X-Api-Key"]) > 0 || d.anonymous != nil || d.proxy.namesUser(r)
@@ -225,7 +224,7 @@ func (d *Door) identify(r *http.Request) (*access.Identity, access.Method, error
 	return nil, noMethod, errNoCredential
 }
 
-// verifyCredential asks the method of a credential, which is a key or a token.
+// verifyCredential verifies a key or a token by its method.
 func (d *Door) verifyCredential(r *http.Request, credential string, isKey bool) (*access.Identity, access.Method, error) {
 	if isKey || strings.HasPrefix(credential, keyPrefix) {
 		if d.cfg.Keys == nil {
@@ -258,8 +257,8 @@ func credentialOf(h http.Header) (credential string, isKey, ok bool) {
 	return rest, false, rest != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-// verifyToken verifies a token. One that was not verified lately costs a signature: where too many
-// were bad it is not read.
+// verifyToken verifies a token. A token that was not verified lately costs the check of a
+// signature. It is not read if its address had too many failures.
 func (d *Door) verifyToken(r *http.Request, token string) (*access.Identity, error) {
 	id, err := d.tokens.Verify(r.Context(), token, false)
 	if err != jwt.ErrUnread {

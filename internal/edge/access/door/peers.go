@@ -18,10 +18,10 @@ type Peers struct{ trusted []netip.Prefix }
 // NewPeers returns Peers that believe those of the list.
 func NewPeers(trusted []netip.Prefix) *Peers { return &Peers{trusted} }
 
-// Client returns the address that a request came from. That is the peer of the connection; if
-// it is trusted, the first address from the right of X-Forwarded-For that is not. Whatever a
-// client sends stands to the left of what a trusted peer has added. The zero Addr: the peer
-// has no address.
+// Client returns the address that a request came from. It is the peer of the connection. If the
+// peer is trusted, it is the first untrusted address from the right of X-Forwarded-For. A client's
+// own entries stand to the left of the entry that a trusted peer has added. The zero Addr stands
+// for a peer without an address.
 func (p *Peers) Client(r *http.Request) netip.Addr {
 	client := peerOf(r)
 	if p == nil || !isInRanges(p.trusted, client) {
@@ -84,7 +84,7 @@ func (p *Peers) Limited(r *http.Request) netip.Prefix {
 	return prefix
 }
 
-// isInRanges says whether an address is in one of the ranges.
+// isInRanges reports whether an address is in one of the ranges.
 func isInRanges(ranges []netip.Prefix, addr netip.Addr) bool {
 	for _, p := range ranges {
 		if p.Contains(addr) {
@@ -106,8 +106,8 @@ func peerOf(r *http.Request) netip.Addr {
 // normalAddr returns an address in one spelling: without its zone, and one of IPv4 as that.
 func normalAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// addressOf reads an entry of X-Forwarded-For: an address, which may have a port, and one of
-// IPv6 brackets.
+// addressOf reads an entry of X-Forwarded-For: an address with an optional port. An IPv6 address
+// may stand in brackets.
 func addressOf(entry string) (netip.Addr, bool) {
 	if len(entry) > 64 {
 		return netip.Addr{}, false
@@ -133,7 +133,7 @@ func hostOf(entry string) (host string, ok bool) {
 	return entry, true
 }
 
-// isPort says whether text is a port that a colon stands before.
+// isPort reports whether text is a port that a colon stands before.
 func isPort(text string, before byte) bool {
 	return before == ':' && text != "" && len(text) <= 5 && strings.Trim(text, "0123456789") == ""
 }

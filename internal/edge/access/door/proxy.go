@@ -10,7 +10,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// proxy believes what a proxy in front says in headers. nil believes nothing.
+// proxy reads the user from the headers of a proxy in front. nil reads none.
 type proxy struct {
 	spec   Proxy
 	from   []netip.Prefix
@@ -32,8 +32,8 @@ func newProxy(s *Proxy) *proxy {
 	return p
 }
 
-// isImitated says whether a header differs from one of the proxy's in _ for - alone. Many
-// programs take both for the same, so that a proxy may pass on what it should take out.
+// isImitated reports whether a header differs from one of the proxy's in _ for - alone. Many
+// programs take both for the same, so a proxy may pass on a header that it should remove.
 func (p *proxy) isImitated(h http.Header) bool {
 	if p == nil {
 		return false
@@ -65,7 +65,7 @@ func isAlike(name, own string) bool {
 	return true
 }
 
-// namesUser says whether a request comes from the proxy, and has a word on who sent it.
+// namesUser reports whether a request comes from the proxy, and has a word on who sent it.
 func (p *proxy) namesUser(r *http.Request) bool {
 	return p != nil && len(r.Header[p.spec.Headers.User]) > 0 && isInRanges(p.from, peerOf(r))
 }
@@ -90,8 +90,7 @@ func (p *proxy) identifyUser(r *http.Request) (id *access.Identity, shown bool, 
 	return id, true, nil
 }
 
-// readUser reads what the proxy says of a user. reason says what of it is not of the form
-// that is asked for.
+// readUser reads the headers about a user. reason names the header that is malformed.
 func (p *proxy) readUser(user *chat.Principal, h http.Header) (reason string) {
 	var ok bool
 	if user.Tenant, ok = idOf(h, p.spec.Headers.Tenant, p.spec.Tenant); !ok {
@@ -109,7 +108,7 @@ func (p *proxy) readUser(user *chat.Principal, h http.Header) (reason string) {
 	return ""
 }
 
-// isProved says whether the request has the secret, if there is one.
+// isProved reports whether the request has the secret, if there is one.
 func (p *proxy) isProved(h http.Header) bool {
 	if p.spec.SecretHeader == "" {
 		return true
@@ -133,7 +132,7 @@ func idOf(h http.Header, name, otherwise string) (id string, ok bool) {
 	}
 }
 
-// scopesIn reads the words of a header; those of others are none of ours.
+// scopesIn reads the words of a header. Words that are not scopes are ignored.
 func scopesIn(values []string) (set chat.Scopes, ok bool) {
 	if len(values) > 1 {
 		return 0, false

@@ -12,7 +12,8 @@ type Range struct{ netip.Prefix }
 
 var errRange = errors.New("must be an address or a CIDR such as 10.0.0.0/8, of more than 0 bits")
 
-// UnmarshalText reads a range. One of all addresses is none: it would believe everybody.
+// UnmarshalText reads a range. It refuses a range of all addresses: every peer would be a trusted
+// proxy.
 func (r *Range) UnmarshalText(text []byte) error {
 	s := string(text)
 	if !strings.Contains(s, "/") {

@@ -15,32 +15,32 @@ import (
 //go:embed section.json
 var sectionSchema string
 
-// Spec is what the configuration file says of who may ask. The zero value: nobody is asked.
+// Spec is the configuration of authentication. The zero value turns it off.
 type Spec struct {
 	Keys      string       `key:"keys"` // path of the key file, as seen from the working folder
 	Tokens    []jwt.Spec   `key:"jwt"`
 	Proxy     *Proxy       `key:"proxy"`     // nil: no header is believed
-	Anonymous *Anonymous   `key:"anonymous"` // nil: who shows no credential gets no answer
+	Anonymous *Anonymous   `key:"anonymous"` // nil: a request without a credential is refused
 	Failures  access.Quota `key:"failures"`  // of an address; the zero value: the default
 	FourEyes  bool         `key:"four_eyes"`
 	// PrivateCard: A2A's agent card needs the scope chat.
 	PrivateCard bool `key:"card" is:"private"`
 }
 
-// Proxy is a proxy in front, which says in headers who somebody is.
+// Proxy is a proxy in front. Its headers name the user.
 type Proxy struct {
 	From         []Range       `key:"from"`
 	Headers      Headers       `key:"headers"`
 	SecretHeader string        `key:"secret_header"`
 	SecretFile   string        `key:"secret_file"`
-	Secret       config.Secret // what the file holds
-	// What holds where no header is named for it.
+	Secret       config.Secret // the content of the file
+	// Values for members without a header.
 	Tenant string   `key:"tenant"`
 	Scopes []string `key:"scopes"`
 	Limits string   `key:"limits"`
 }
 
-// Headers are the names of a proxy's headers, in canonical form; empty: there is none.
+// Headers are the names of a proxy's headers, in canonical form; empty without a header.
 type Headers struct {
 	User   string `key:"user"`
 	Tenant string `key:"tenant"`
@@ -54,7 +54,7 @@ type Anonymous struct {
 	Limits string   `key:"limits"`
 }
 
-// IsOn says whether anybody is asked who they are.
+// IsOn reports whether any method is configured.
 func (s *Spec) IsOn() bool {
 	return s.Keys != "" || len(s.Tokens) > 0 || s.Proxy != nil || s.Anonymous != nil
 }
@@ -130,7 +130,7 @@ func (s *Spec) readTokens(list *file.Node) {
 	}
 }
 
-// readIssuer checks what an issuer says by itself, and reads the files of its keys.
+// readIssuer checks an issuer on its own, and reads its key files.
 func readIssuer(n *file.Node, spec *jwt.Spec) {
 	checkIDs(n)
 	spec.Check(func(key, text string) {

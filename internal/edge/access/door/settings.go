@@ -8,7 +8,7 @@ import (
 	"sluice/internal/edge/access/keys"
 )
 
-// Mode says when somebody is asked who they are.
+// Mode says when requests must authenticate.
 type Mode string
 
 // Modes.
@@ -17,7 +17,7 @@ const (
 	requiredMode Mode = "required" // always: the start fails without a method
 )
 
-// Environment is what the environment says of who may ask.
+// Environment is the part of the environment about authentication.
 type Environment struct {
 	Mode           Mode
 	Keys           string // path of the key file
@@ -38,8 +38,8 @@ func joinKeys(own *Environment, s *Spec, fault func(string)) {
 	}
 }
 
-// Settings registers what can be set from outside. It is bound to c's part of type
-// Environment, and completes what the configuration file says, in s.
+// Settings registers the settings of the environment. It is bound to c's part of type Environment,
+// and completes s, the configuration file's part.
 func Settings(c *config.Config, s *Spec) config.Section {
 	return newSection(c, s, func(own *Environment, fault func(string)) {
 		if own.Mode == requiredMode && !s.IsOn() && own.Keys == "" {
@@ -68,7 +68,8 @@ func SettingsOfStart(c *config.Config, s *Spec) config.Section {
 	return all
 }
 
-// SettingsOfClient is Settings for what asks a gateway, which may have its method from elsewhere.
+// SettingsOfClient is Settings for a client of a gateway: the gateway may have its method from
+// elsewhere.
 func SettingsOfClient(c *config.Config, s *Spec) config.Section {
 	return newSection(c, s, func(*Environment, func(string)) {})
 }
