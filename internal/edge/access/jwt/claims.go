@@ -15,8 +15,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// maxTime is the end of the year 9999 in seconds. A time beyond it is none: it is one in
-// milliseconds, or meant to confuse.
+// maxTime is the end of the year 9999 in seconds. A later time is invalid: it is in milliseconds,
+// or meant to confuse.
 const maxTime = 253402300799
 
 // times are when a token counts.
@@ -26,7 +26,7 @@ type times struct {
 	leeway  time.Duration
 }
 
-// readTimes reads the times of a token, of which the end must be there.
+// readTimes reads the times of a token. The claim exp is required.
 func readTimes(claims map[string]jsontext.Value, leeway time.Duration) (t times, ok bool) {
 	t.leeway = leeway
 	if t.expires, ok = timeOf(claims["exp"]); !ok {
@@ -56,10 +56,10 @@ func timeOf(v jsontext.Value) (time.Time, bool) {
 	return time.Unix(int64(f), 0), true
 }
 
-// endsAt is the first moment at which the token does not count, leeway included.
+// endsAt returns the moment from which on the token does not count, leeway included.
 func (t *times) endsAt() time.Time { return t.expires.Add(t.leeway) }
 
-// checkNow says whether the token counts now.
+// checkNow returns an error if the token does not count now.
 func (t *times) checkNow(now time.Time) error {
 	if !now.Before(t.endsAt()) {
 		return refusedFor("expired")
@@ -96,7 +96,7 @@ func (t *token) proveIdentity(s *Spec, now time.Time) (*access.Identity, times, 
 	return &access.Identity{Principal: p, Method: access.ByToken, Expires: when.expires, Ends: when.endsAt()}, when, nil
 }
 
-// isFor says whether one of the audiences is in aud, which is a text or a list of texts.
+// isFor reports whether one of the audiences is in aud. aud may be a text or a list of texts.
 func (t *token) isFor(audiences []string) bool {
 	words, ok := textsOf(t.claims["aud"])
 	return ok && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(audiences, w) })
@@ -141,7 +141,7 @@ func (t *token) claimValue(name string) jsontext.Value {
 	return v
 }
 
-// followPointer returns what a JSON pointer leads to.
+// followPointer returns the value at a JSON pointer, or nil.
 func followPointer(claims map[string]jsontext.Value, pointer string) (v jsontext.Value) {
 	members, items := claims, []jsontext.Value(nil)
 	for token := range jsontext.Pointer(pointer).Tokens() {
@@ -186,7 +186,7 @@ func isEqual(got, want jsontext.Value) bool {
 	return true // true and false are kinds of their own
 }
 
-// readPrincipal reads who it is. reason says what of it is not of the form that is asked for.
+// readPrincipal reads the principal. reason names the claim that is missing or malformed.
 func (t *token) readPrincipal(s *Spec) (p chat.Principal, reason string) {
 	var ok bool
 	if p.ID, ok = t.readUser(s); !ok {
@@ -204,7 +204,7 @@ func (t *token) readPrincipal(s *Spec) (p chat.Principal, reason string) {
 	return p, ""
 }
 
-// readUser reads who it is for, with the prefix of the issuer.
+// readUser reads the user, and puts the issuer's prefix in front.
 func (t *token) readUser(s *Spec) (id string, ok bool) {
 	id, ok = textOf(t.claimValue(cmp.Or(s.Claims.User, "sub")))
 	if !ok || id == "" {
@@ -216,7 +216,7 @@ func (t *token) readUser(s *Spec) (id string, ok bool) {
 	return id, access.IsUser(id)
 }
 
-// readID reads an id from a claim, if there is one for it. An absent claim is none.
+// readID reads an id from a claim, if there is one for it. Without the claim the id is empty.
 func (t *token) readID(claim, otherwise string) (id string, ok bool) {
 	if claim == "" {
 		return otherwise, true
@@ -225,7 +225,7 @@ func (t *token) readID(claim, otherwise string) (id string, ok bool) {
 	return id, ok && (id == "" || access.IsID(id))
 }
 
-// readScopes reads what is allowed. An absent claim allows nothing.
+// readScopes reads the scopes. An absent claim allows nothing.
 func (t *token) readScopes(s *Spec) (set chat.Scopes, ok bool) {
 	if s.Claims.Scopes == "" {
 		if s.Scopes == nil {
@@ -245,7 +245,7 @@ func (t *token) readScopes(s *Spec) (set chat.Scopes, ok bool) {
 	if s.ScopeMap != nil {
 		words = mapScopes(words, s.ScopeMap)
 	}
-	set, _ = chat.ParseScopes(words) // those of others are none of ours
+	set, _ = chat.ParseScopes(words) // words that are not scopes are ignored
 	return set, ok
 }
 

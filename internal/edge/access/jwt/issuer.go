@@ -34,11 +34,11 @@ type issuer struct {
 	readAt   time.Time     // when set was read, or found to be unchanged
 	nextAt   time.Time     // when the next read is due
 	quiet    time.Time     // until then no token causes a fetch
-	flight   chan struct{} // closed at the end of the fetch that is asked for or runs; nil: there is none
+	flight   chan struct{} // closed at the end of the requested or running fetch; nil without one
 	failures int           // reads that failed since the last good one
 }
 
-// prepareKeys reads what is in a file. Before the first fetch is over, who asks waits for it.
+// prepareKeys reads the keys if they are in a file. Otherwise requests wait for the first fetch.
 func (i *issuer) prepareKeys(ctx context.Context) error {
 	if i.source.isRemote() {
 		i.flight = make(chan struct{})
@@ -50,7 +50,7 @@ func (i *issuer) prepareKeys(ctx context.Context) error {
 	return nil
 }
 
-// currentKeys returns the keys to verify with now; nil: there are none, or they are too old.
+// currentKeys returns the keys to verify with, or nil if they were never read or are too old.
 func (i *issuer) currentKeys() *keySet {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,12 +60,11 @@ func (i *issuer) currentKeys() *keySet {
 	return i.set
 }
 
-// isCurrent says whether tokens that were verified by set still are.
+// isCurrent reports whether tokens that were verified by set still are.
 func (i *issuer) isCurrent(set *keySet) bool { return i.currentKeys() == set }
 
-// requestFetch waits for a fetch, which is started unless one runs. It returns at once if the keys are
-// not fetched at all, or if a token has caused a fetch lately. ctx ends soon, as requests hold
-// places.
+// requestFetch waits for the fetch that runs, or starts one. It returns at once if the keys are not
+// fetched at all, or if a token has caused a fetch lately. ctx ends soon, as requests hold places.
 func (i *issuer) requestFetch(ctx context.Context) {
 	i.mu.Lock()
 	if i.flight == nil && (!i.source.isRemote() || time.Now().Before(i.quiet)) {
@@ -122,7 +121,7 @@ func (i *issuer) nextRead() time.Time {
 	return i.nextAt
 }
 
-// beginFetch marks that a fetch runs. One that was asked for meanwhile is this one.
+// beginFetch marks that a fetch runs. The requested fetch, if any, is this one.
 func (i *issuer) beginFetch() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -159,9 +158,9 @@ func (i *issuer) refreshKeys(ctx context.Context) error {
 	return err
 }
 
-// endFetch takes over what a read has brought: a set, or an error. It says whether the keys are
-// others than before, and whether that is worth a line: a file is looked at too often for one
-// each time.
+// endFetch takes over the result of a read: a set, or an error. It reports whether the keys are
+// others than before, and whether that is worth a line: a file is looked at too often for one each
+// time.
 func (i *issuer) endFetch(set *keySet, again time.Duration, err error) (changed, noteworthy bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -176,13 +175,14 @@ func (i *issuer) endFetch(set *keySet, again time.Duration, err error) (changed,
 	}
 	changed, noteworthy = i.set == nil || i.set.text != set.text, i.failures > 0 || i.source.isRemote()
 	if changed {
-		i.set = set // what was verified by the former one has to be verified again
+		i.set = set // tokens that the former set verified have to be verified again
 	}
 	i.readAt, i.failures, i.nextAt = now, 0, now.Add(again)
 	return changed, changed || noteworthy
 }
 
-// recordFailure counts a read that brought nothing, and says whether that is worth a line. It needs mu.
+// recordFailure counts a read that brought nothing, and reports whether that is worth a line. The
+// caller must hold mu.
 func (i *issuer) recordFailure(now time.Time, again time.Duration) (noteworthy bool) {
 	if again == 0 {
 		again = min(firstRetry<<min(i.failures, 8), lastRetry)

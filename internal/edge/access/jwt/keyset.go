@@ -28,7 +28,7 @@ const (
 	maxRSA  = 8192
 )
 
-// Errors of key sets. None holds a part of one.
+// Errors of key sets. Their texts hold no part of a key set.
 var (
 	errTooLarge  = errors.New("the key set has more than 256 KiB")
 	errMalformed = errors.New("the key set is malformed")
@@ -36,18 +36,16 @@ var (
 	errNoKeys    = errors.New("the key set has no key that can be used")
 )
 
-// keySet is the keys of one issuer. Equal ids in sets of two issuers have nothing to do with
-// each other.
+// keySet is the keys of one issuer. Keys of two issuers are independent, even with equal ids.
 type keySet struct {
 	keys []key
-	// text is equal for equal sets: what it has and nothing else decides whether tokens that
-	// were verified by a set still are.
+	// text is equal for equal sets. A cached token counts as long as the text is the same.
 	text string
 }
 
 // key is one that signatures are verified with.
 type key struct {
-	id, algorithm string // empty: it has none
+	id, algorithm string // may be empty
 	family        string // the algorithms that it can serve: see families
 	public        any
 }
@@ -62,8 +60,8 @@ var families = map[string][]string{
 	"secret":  {"HS256", "HS384", "HS512"},
 }
 
-// fitsAlgorithm says whether the key verifies signatures of an algorithm. One that names its own
-// algorithm serves no other.
+// fitsAlgorithm reports whether the key verifies signatures of an algorithm. A key with an
+// algorithm of its own serves only that.
 func (k *key) fitsAlgorithm(algorithm string) bool {
 	return (k.algorithm == "" || k.algorithm == algorithm) && slices.Contains(families[k.family], algorithm)
 }
@@ -139,7 +137,7 @@ func publicMembers(v jsontext.Value) (members map[string]jsontext.Value, ok bool
 	return members, members["d"] == nil && members["k"] == nil
 }
 
-// isForSignatures says whether a key's use, which it need not have, is that of signatures.
+// isForSignatures reports whether a key may verify signatures: its use is sig or missing.
 func isForSignatures(members map[string]jsontext.Value) bool {
 	use, ok := textOf(members["use"])
 	return ok && (use == "" || use == "sig")
@@ -173,7 +171,7 @@ func rsaOf(modulus, exponent jsontext.Value) any {
 	return &rsa.PublicKey{N: n, E: int(e.Int64())}
 }
 
-// numberOf reads a number (RFC 7518 §2, Base64urlUInt); what is none is zero.
+// numberOf reads a number (RFC 7518 §2, Base64urlUInt). It returns 0 for malformed text.
 func numberOf(v jsontext.Value) *big.Int {
 	text, _ := textOf(v)
 	b, err := base64.RawURLEncoding.DecodeString(text)
@@ -183,7 +181,7 @@ func numberOf(v jsontext.Value) *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// familyOf returns what a public key can serve; empty: nothing.
+// familyOf returns the family of a public key, or "" for an unknown type.
 func familyOf(public any) string {
 	switch p := public.(type) {
 	case *rsa.PublicKey:
@@ -208,14 +206,15 @@ func textOf(v jsontext.Value) (text string, ok bool) {
 	return text, true
 }
 
-// secretSet returns the set of one secret, which has no id and serves tokens with any.
+// secretSet returns the set of one secret. The secret has an empty id and serves tokens with any
+// id.
 func secretSet(secret []byte) *keySet {
 	sum := sha256.Sum256(secret)
 	return &keySet{[]key{{family: "secret", public: bytes.Clone(secret)}}, string(sum[:])}
 }
 
-// findKey returns the key of a token. unknown is true if the set has none of this id. Unless
-// exactly one fits there is none: which of several is meant must not be up to a token.
+// findKey returns the key of a token. unknown is true if the set lacks the id. It returns nil
+// unless exactly one key fits: a token must not choose among several.
 func (s *keySet) findKey(id, algorithm string) (public any, unknown bool) {
 	unknown = id != ""
 	for i := range s.keys {
@@ -235,7 +234,7 @@ func (s *keySet) findKey(id, algorithm string) (public any, unknown bool) {
 	return public, unknown
 }
 
-// isMeant says whether a token that names this id, or none, can mean the key.
+// isMeant reports whether a token that names this id, or none, can mean the key.
 func (k *key) isMeant(id string) bool {
 	return id == "" || k.id == id || k.family == "secret"
 }

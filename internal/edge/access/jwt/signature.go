@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// isSigned reports whether a signature of a text is good by an algorithm and a key of its family. It reads
-// nothing of a header: a token that names or brings keys is as good as one without them.
+// isSigned reports whether a signature of a text is good by an algorithm and a key of its family.
+// It reads nothing of a header: a token that names or brings keys is as good as one without them.
 func isSigned(algorithm, text string, signature []byte, public any) bool {
 	if algorithm == "EdDSA" {
 		k, ok := public.(ed25519.PublicKey)
@@ -46,7 +46,8 @@ func isSigned(algorithm, text string, signature []byte, public any) bool {
 // digests are the hashes that the names of algorithms end in.
 var digests = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}
 
-// isSignedByCurve verifies the two numbers of a signature, each as long as the curve's field (RFC 7518 §3.4).
+// isSignedByCurve verifies the two numbers of a signature, each as long as the curve's field (RFC
+// 7518 §3.4).
 func isSignedByCurve(k *ecdsa.PublicKey, bits string, digest, signature []byte) bool {
 	size := k.Curve.Params().BitSize
 	if want, _ := strconv.Atoi(bits); size != want && (want != 512 || size != 521) {

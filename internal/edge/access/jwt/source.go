@@ -29,7 +29,7 @@ const (
 type source interface {
 	// readKeys returns the keys, and when to read them again.
 	readKeys(ctx context.Context) (*keySet, time.Duration, error)
-	// isRemote says whether tokens with unknown keys are a reason to read once more.
+	// isRemote reports whether tokens with unknown keys are a reason to read once more.
 	isRemote() bool
 }
 
@@ -200,8 +200,8 @@ func ageOf(h http.Header) time.Duration {
 	return refreshEach
 }
 
-// newClient returns what fetches keys: it follows no redirect, which could lead to where the
-// keys of others are, and keeps no connection for what is asked each quarter of an hour.
+// newClient returns the client that fetches keys. It follows no redirect, since that could lead to
+// keys of others. It closes connections, since fetches are rare.
 func newClient(rt http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport:     rt,

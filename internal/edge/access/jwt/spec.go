@@ -19,7 +19,7 @@ const (
 	minSecret     = 32 // bytes
 )
 
-// Spec is what the configuration file says of an issuer.
+// Spec is the configuration of an issuer.
 type Spec struct {
 	// Issuer and Audiences are compared exactly. At least one audience must be in a token.
 	Issuer    string   `key:"issuer"`
@@ -40,14 +40,14 @@ type Spec struct {
 	ScopeMap map[string]string `key:"scope_map"` // nil: their words are ours
 	Prefix   *string           `key:"prefix"`    // stands before the user
 
-	// What holds where no claim is named for it.
+	// Values for members without a claim.
 	Tenant string   `key:"tenant"`
 	Scopes []string `key:"scopes"` // nil: chat
 	Limits string   `key:"limits"`
 }
 
-// Claims are the names of claims, or JSON pointers to them, which begin with a slash. Empty:
-// there is none, and for the user it is sub.
+// Claims are the names of claims, or JSON pointers to them, which begin with a slash. An empty name
+// reads no claim. An empty User stands for sub.
 type Claims struct {
 	User   string `key:"user"`
 	Tenant string `key:"tenant"`
@@ -64,8 +64,8 @@ var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", 
 // symmetric are the algorithms of a secret, with the least length of it in bytes (RFC 7518 §3.2).
 var symmetric = map[string]int{"HS256": 32, "HS384": 48, "HS512": 64}
 
-// Check reports what a schema cannot say of the issuer, each fault with its key; an empty key
-// is the issuer itself. It reads and fetches nothing.
+// Check reports faults of the issuer that a schema cannot find, each with its key. An empty key is
+// the issuer itself. It reads and fetches nothing.
 func (s *Spec) Check(fault func(key, text string)) {
 	if s.countSources() != 1 {
 		fault("", "must have exactly one of discovery, jwks, jwks_file and secret_file")
@@ -149,8 +149,8 @@ func (s *Spec) clockLeeway() time.Duration {
 	return *s.Leeway
 }
 
-// isFetched says whether keys are fetched from a URL. Who can change what passes on the way
-// can sign for everybody: so it is encrypted, or does not leave the machine.
+// isFetched reports whether keys are fetched from a URL. An attacker who changes the reply could
+// sign for everybody. So it is encrypted, or does not leave the machine.
 func isFetched(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
@@ -164,7 +164,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// checkSecret returns what is wrong with a secret. Empty: nothing is.
+// checkSecret returns the fault of a secret, or "".
 func checkSecret(secret []byte, algorithms []jose.SignatureAlgorithm) string {
 	least := minSecret
 	for _, a := range algorithms {
@@ -176,8 +176,7 @@ func checkSecret(secret []byte, algorithms []jose.SignatureAlgorithm) string {
 	return ""
 }
 
-// CheckFile returns what is wrong with what its file holds, and the secret in it, if it is
-// one. No text: nothing is wrong.
+// CheckFile returns the fault of a file's content, or "", and the secret, if the file holds one.
 func (s *Spec) CheckFile(content []byte) (text string, secret []byte) {
 	if s.SecretFile != "" {
 		secret = withoutLineEnd(content)

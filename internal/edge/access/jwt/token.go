@@ -21,10 +21,10 @@ type token struct {
 	signature              []byte
 }
 
-// strict refuses what a decoder may overlook: line ends, and bits behind the last byte.
+// strict refuses input that a decoder may overlook: line ends, and bits after the last byte.
 var strict = base64.RawURLEncoding.Strict()
 
-// parseToken takes a token apart. What it cannot read for sure in one way alone is refused.
+// parseToken takes a token apart. It refuses a token that could be read in two ways.
 func parseToken(text string) (*token, error) {
 	decoded, ok := decodeParts(text)
 	if !ok {
@@ -76,7 +76,7 @@ func (t *token) readHeader(header map[string]jsontext.Value) error {
 	return nil
 }
 
-// checkHeader holds the header against what the issuer's tokens may have.
+// checkHeader checks the header against the issuer's algorithms and types.
 func (t *token) checkHeader(i *issuer) error {
 	switch {
 	case !slices.Contains(i.algorithms, jose.SignatureAlgorithm(t.algorithm)):
@@ -108,7 +108,8 @@ func bareType(kind string) string {
 	return kind
 }
 
-// verifySignature checks the signature. The algorithm is one of the issuer's, and the key one that fits it.
+// verifySignature checks the signature. The algorithm is one of the issuer's, and the key one that
+// fits it.
 func (t *token) verifySignature(public any) error {
 	if !isSigned(t.algorithm, t.signed, t.signature, public) {
 		return refusedFor("signature")

@@ -1,11 +1,10 @@
 // Package jwt verifies tokens of known issuers: JSON Web Tokens (RFC 7519) in compact form,
 // signed by keys that each issuer publishes or shares.
 //
-// A token is checked in an order that gives nothing away and costs little: its size and
-// form, what was verified lately, the header, the issuer, the key, the signature, and only
-// then its claims. Keys belong to their issuer: what another one calls by the same id is
-// another key. All that a token can cause is one fetch of its issuer's keys, twice a minute
-// at most.
+// The order of the checks is cheap and reveals nothing: size and form, the cache, the header, the
+// issuer, the key, the signature. The claims come last. Keys belong to their issuer: a key of
+// another issuer with the same id is another key. All that a token can cause is one fetch of its
+// issuer's keys, twice a minute at most.
 package jwt
 
 import (
@@ -37,7 +36,7 @@ const (
 // for.
 var ErrUnread = errors.New("the token was not verified lately, and is not read now")
 
-// Config is what a Verifier is made of. Without issuers it refuses every token.
+// Config is the input of a Verifier. Without issuers it refuses every token.
 type Config struct {
 	Issuers  []Spec
 	ReadFile func(path string) ([]byte, error) // nil: config.ReadFile
@@ -70,9 +69,8 @@ type verified struct {
 	until    time.Time // of the cache
 }
 
-// Open returns a Verifier, which must be closed. Files are read at once, and what is wrong
-// with them is an error; issuers are asked in the background, as one that is unavailable must
-// not keep the others waiting.
+// Open returns a Verifier that the caller must close. It reads files at once and returns their
+// faults. It fetches from issuers in the background: an unavailable one must not delay the others.
 func Open(cfg Config) (*Verifier, error) {
 	if cfg.ReadFile == nil {
 		cfg.ReadFile = config.ReadFile
@@ -152,8 +150,8 @@ func (v *Verifier) Verify(ctx context.Context, token string, mayRead bool) (*acc
 	return verified.identity, nil
 }
 
-// sumOf returns what a token is known by: nothing less than all of it. The copy of one of
-// usual length is on the stack.
+// sumOf returns the cache key of a token: a hash of all of it. The copy of one of usual length is
+// on the stack.
 func sumOf(token string) [sha256.Size]byte {
 	var usual [2 << 10]byte
 	if len(token) > len(usual) {
@@ -162,7 +160,7 @@ func sumOf(token string) [sha256.Size]byte {
 	return sha256.Sum256(usual[:copy(usual[:], token)])
 }
 
-// findVerified returns what was verified lately and still is.
+// findVerified returns the cached result for a token, or nil without one that still counts.
 func (v *Verifier) findVerified(sum [sha256.Size]byte, now time.Time) *verified {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -177,7 +175,7 @@ func (v *Verifier) findVerified(sum [sha256.Size]byte, now time.Time) *verified 
 	return hit
 }
 
-// cacheVerified adds to the cache what does not end before it could be used.
+// cacheVerified caches a verified token, unless it has expired.
 func (v *Verifier) cacheVerified(sum [sha256.Size]byte, done *verified) {
 	now := time.Now()
 	done.until = now.Add(cacheTime)
