@@ -12,7 +12,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Entry is what the file has of a key.
+// Entry is the entry of a key in the file.
 type Entry struct {
 	ID     string `json:"id" key:"id"`
 	Hash   string `json:"hash" key:"hash"`
@@ -29,8 +29,8 @@ type Entry struct {
 	NoteText string `json:"note,omitzero" key:"note"`
 }
 
-// Moment is a time of the file. Its text is that of RFC 3339, and never the zero time, which
-// stands for none.
+// Moment is a time of the file. Its text is in RFC 3339, and is never the zero time. The zero value
+// stands for a missing time.
 type Moment time.Time
 
 var errNoTime = errors.New("must be a time such as 2026-01-31T12:00:00Z")
@@ -50,7 +50,7 @@ func (m Moment) MarshalText() ([]byte, error) {
 	return time.Time(m).UTC().AppendFormat(nil, time.RFC3339), nil
 }
 
-// IsZero says whether there is none.
+// IsZero reports whether the time is missing.
 func (m Moment) IsZero() bool { return time.Time(m).IsZero() }
 
 // Bounds of an entry, in code points.
@@ -59,7 +59,7 @@ const (
 	maxNote = 256
 )
 
-// flaw is what is wrong with a field of an entry.
+// flaw is a fault in a field of an entry.
 type flaw struct{ field, text string }
 
 // findFlaws returns all that is wrong with an entry.
@@ -82,8 +82,7 @@ func (e *Entry) findFlaws() (all []flaw) {
 	return all
 }
 
-// isPlain says whether a text is UTF-8 of at most so many code points, none of which is a
-// control.
+// isPlain reports whether a text is UTF-8 of at most so many code points, without controls.
 func isPlain(text string, most int) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= most && strings.IndexFunc(text, unicode.IsControl) < 0
 }
@@ -95,7 +94,7 @@ type key struct {
 	identity access.Identity
 }
 
-// newKey returns what an entry without flaws proves.
+// newKey returns the key of an entry without flaws.
 func (e *Entry) newKey() *key {
 	k := &key{disabled: e.Disabled}
 	k.hash, _ = parseHash(e.Hash)
@@ -112,12 +111,12 @@ func (e *Entry) newKey() *key {
 	return k
 }
 
-// hasExpired says whether the time of the key is over.
+// hasExpired reports whether the time of the key is over.
 func (k *key) hasExpired() bool {
 	return !k.identity.Expires.IsZero() && !time.Now().Before(k.identity.Expires)
 }
 
-// isSame says whether two keys are one and prove the same, whatever their time is.
+// isSame reports whether two keys are one and prove the same, whatever their time is.
 func (k *key) isSame(other *key) bool {
 	return k.hash == other.hash && k.disabled == other.disabled && k.identity.Principal == other.identity.Principal
 }

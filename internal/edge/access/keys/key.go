@@ -1,9 +1,10 @@
-// Package keys proves who sends a request by an API key, of which the gateway keeps a hash in
-// a file.
+// Package keys proves the sender of a request by an API key. The gateway keeps only a hash of it,
+// in a file.
 //
-// A key is slk_, its id (10 of 0-9a-z), _, 32 of 0-9A-Za-z (190 random bits), and the CRC-32
-// of all that in six digits of base 62, by which a scanner for secrets knows one. The file has
-// a SHA-256 of the whole: a slow hash would add nothing to 190 bits, and would hand out CPU.
+// A key is slk_, an id (10 of 0-9a-z), _, and 32 of 0-9A-Za-z (190 random bits). It ends with the
+// CRC-32 of all that, in six digits of base 62, so that a scanner for secrets recognizes a key. The
+// file has a SHA-256 of the whole: a slow hash would add nothing to 190 bits, and would hand out
+// CPU.
 //
 // A Ring holds the keys of a file and follows its changes; Add, Revoke and Rotate change it.
 package keys
@@ -31,10 +32,10 @@ const (
 	digits   = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// isKey says whether a credential wants to be a key rather than a token.
+// isKey reports whether a credential wants to be a key rather than a token.
 func isKey(credential string) bool { return strings.HasPrefix(credential, prefix) }
 
-// generateKey makes a key. It does not return if the system has no random bits.
+// generateKey makes a key. It never returns if the system lacks random bits.
 func generateKey() (id, key string) {
 	id = randomText(idDigits, idLen)
 	key = prefix + id + "_" + randomText(digits, secretLen)
@@ -78,13 +79,13 @@ func sumOf(key string) (sum [sumLen]byte) {
 	return sum
 }
 
-// hasForm says whether a text has the form of a key, its checksum apart.
+// hasForm reports whether a text has the form of a key, its checksum apart.
 func hasForm(text string) bool {
 	return len(text) == keyLen && isKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
 		strings.Trim(text[secretFrom:], digits) == ""
 }
 
-// isID says whether a text has the form of the id of a key.
+// isID reports whether a text has the form of the id of a key.
 func isID(text string) bool { return len(text) == idLen && strings.Trim(text, idDigits) == "" }
 
 // idOf returns the id of a text that has the form of a key.
@@ -93,7 +94,7 @@ func idOf(key string) string { return key[len(prefix) : secretFrom-1] }
 // hashPrefix names the function that made the hash, for the day on which there is another.
 const hashPrefix = "sha256:"
 
-// hashOf returns what the file has of a key.
+// hashOf returns the hash of a key as the file has it.
 func hashOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hashPrefix + hex.EncodeToString(sum[:])

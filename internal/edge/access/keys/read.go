@@ -11,17 +11,17 @@ import (
 	"sluice/internal/base/config/file"
 )
 
-// A key file is YAML. A file of 100,000 keys is read at each change, and a parser of YAML
-// needs many seconds for that. So what can be read as JSON is: lines that hold an entry, as
-// Add writes them, and a file that is JSON as a whole. Only entries without any flaw count
-// then; the reader of configuration files gets all others, and it alone reports faults.
+// A key file is YAML. A file of 100,000 keys is read at each change, and a parser of YAML needs
+// many seconds for that. So JSON is read as JSON: lines with an entry, as Add writes them, and a
+// file that is all JSON. Only entries without any flaw count then; the reader of configuration
+// files gets all others, and it alone reports faults.
 
 // Bounds of a file.
 const (
 	maxSize = 64 << 20
 	maxKeys = 100_000
-	// batch is how many entries the general reader gets at a time: it bounds the keys and
-	// the size of what it reads.
+	// batch is the number of entries that the general reader gets at a time. It bounds the keys and
+	// the size of its input.
 	batch = 500
 	// enoughFaults ends the search for more: nobody reads them all.
 	enoughFaults = 100
@@ -38,8 +38,8 @@ type reader struct {
 	faults  []config.Fault
 }
 
-// readEntries returns the entries of a file, or a *config.Error with what is wrong and where. name is
-// for people.
+// readEntries returns the entries of a file, or a *config.Error with the faults and their places.
+// name appears in messages only.
 func readEntries(name string, content []byte) ([]Entry, error) {
 	r := &reader{name: name, seen: map[string]bool{}}
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
@@ -81,14 +81,14 @@ func (r *reader) readDocument(content []byte) (ok bool) {
 	return true
 }
 
-// decodeJSON reads JSON that YAML reads alike. Where a file of YAML puts in variables, and null,
-// which the general reader refuses, are not for it.
+// decodeJSON reads JSON that YAML reads alike. It refuses text with variables or null: the general
+// reader handles them.
 func decodeJSON(text []byte, into any) bool {
 	return !bytes.ContainsRune(text, '$') && !bytes.Contains(text, []byte("null")) &&
 		json.Unmarshal(text, into, json.RejectUnknownMembers(true)) == nil
 }
 
-// addEntry takes in an entry without flaws, and says whether it is one.
+// addEntry takes in an entry without flaws, and reports whether it is one.
 func (r *reader) addEntry(e Entry) bool {
 	if len(e.findFlaws()) > 0 || r.seen[e.ID] {
 		return false
@@ -137,13 +137,13 @@ func findItems(content []byte) (l listing, ok bool) {
 	return l, len(l.items) > 0
 }
 
-// isHead says whether a line begins the list of keys.
+// isHead reports whether a line begins the list of keys.
 func isHead(line string) bool {
 	rest, ok := strings.CutPrefix(line, "keys:")
 	return ok && isRemark(strings.TrimLeft(rest, " ")) && (rest == "" || rest[0] == ' ')
 }
 
-// isRemark says whether a line without its indentation has nothing but a comment.
+// isRemark reports whether a line without its indentation is empty or a comment.
 func isRemark(text string) bool { return text == "" || text[0] == '#' }
 
 // readLines reads a file of YAML.
@@ -199,7 +199,7 @@ func (l listing) onlyItems(items []item) []byte {
 	return b.Bytes()
 }
 
-// readYAML reads any YAML, and reports what is wrong with it.
+// readYAML reads any YAML, and reports its faults.
 func (r *reader) readYAML(content []byte) {
 	given := false
 	section := file.Section{Name: "keys", Schema: fileSchema, Read: func(n *file.Node) {
@@ -222,7 +222,7 @@ func (r *reader) readNode(n *file.Node) {
 	var e Entry
 	n.Decode(&e)
 	if n.Has("scopes") && e.Scopes == nil {
-		e.Scopes = []string{} // none is not the same as nothing said
+		e.Scopes = []string{} // an empty list differs from a missing one
 	}
 	for _, f := range e.findFlaws() {
 		if at := n.Get(f.field); at.Sound() && at != nil {
@@ -252,7 +252,7 @@ func (e Entry) Line() string {
 	return "- " + strings.ReplaceAll(string(text), "$", "$$") + "\n"
 }
 
-// isJSON says whether a text is an entry as Add writes it.
+// isJSON reports whether a text is an entry as Add writes it.
 func isJSON(text string) bool {
 	var e Entry
 	return json.Unmarshal([]byte(text), &e) == nil

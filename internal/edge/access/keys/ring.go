@@ -16,7 +16,7 @@ import (
 	"sluice/internal/edge/access"
 )
 
-// Config is what a Ring needs.
+// Config is the input of a Ring.
 type Config struct {
 	// Path is the key file.
 	Path string
@@ -107,7 +107,7 @@ func (r *Ring) keysOf(entries []Entry) *map[string]*key {
 	return &keys
 }
 
-// isRevoked says whether k does not count any more.
+// isRevoked reports whether k does not count any more.
 func (r *Ring) isRevoked(k *key) bool {
 	now, ok := (*r.keys.Load())[k.identity.KeyID]
 	return !ok || now.hasExpired() || now != k && !now.isSame(k)
@@ -128,7 +128,7 @@ func (r *Ring) Verify(credential string) (*access.Identity, error) {
 	if !hasForm(credential) {
 		return nil, errMalformed
 	}
-	// What a typing error or a scanner's guess is needs no hash. The checksum is no secret.
+	// A mistyped or guessed key fails its checksum and is never hashed. The checksum is public.
 	if sum := sumOf(credential[:sumFrom]); credential[sumFrom:] != string(sum[:]) {
 		return nil, errChecksum
 	}
@@ -136,8 +136,8 @@ func (r *Ring) Verify(credential string) (*access.Identity, error) {
 	copy(b[:], credential)
 	hash := sha256.Sum256(b[:])
 	k, known := (*r.keys.Load())[idOf(credential)]
-	// A key whose id is unknown is compared with what no hash is, so that its refusal needs as
-	// long as that of a wrong secret.
+	// A key with an unknown id is compared with the zero hash, so its refusal takes as long as that
+	// of a wrong secret.
 	var want [sha256.Size]byte
 	if known {
 		want = k.hash
@@ -156,7 +156,7 @@ func (r *Ring) Verify(credential string) (*access.Identity, error) {
 // Len returns how many keys there are, those that are disabled or expired among them.
 func (r *Ring) Len() int { return len(*r.keys.Load()) }
 
-// IsCurrent says whether the keys are those of the file. Otherwise they are older ones, as the
+// IsCurrent reports whether the keys are those of the file. Otherwise they are older ones, as the
 // file does not count.
 func (r *Ring) IsCurrent() bool { return !r.rejected.Load() }
 
@@ -204,8 +204,8 @@ func (r *Ring) Look() {
 	r.swapKeys(entries)
 }
 
-// isDue says whether the file is to be read: it is another one than before, and nobody writes
-// to it, or it is missing, which reading it reports.
+// isDue reports whether the file is to be read: it is another one than before, and nobody writes to
+// it, or it is missing, which reading it reports.
 func (r *Ring) isDue() (os.FileInfo, bool) {
 	info, err := os.Stat(r.cfg.Path)
 	return info, err != nil || !isUnchanged(r.seen, info) && r.waitForCalm(info)
@@ -261,8 +261,8 @@ func idsWithout(keys, others map[string]*key) []string {
 	return ids
 }
 
-// isUnchanged says whether a file is the one that was seen, and as it was. A secret that is
-// mounted changes by links alone, of which the file's number shows it.
+// isUnchanged reports whether a file is the one that was seen, and as it was. A mounted secret
+// changes only its links. The file's number shows such a change.
 func isUnchanged(seen, now os.FileInfo) bool {
 	return seen != nil && os.SameFile(seen, now) && seen.Size() == now.Size() && seen.Mode() == now.Mode() &&
 		seen.ModTime().Equal(now.ModTime())
@@ -273,7 +273,7 @@ var (
 	errTooLarge = errors.New("the file has more than 64 MiB")
 )
 
-// loadKeyFile reads a file, and what was known of it before it was read. Its error is a *config.Error.
+// loadKeyFile reads a file, and its info from before the read. Its error is a *config.Error.
 func loadKeyFile(path string) ([]byte, os.FileInfo, error) {
 	content, info, err := loadFile(path)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"sluice/internal/base/config"
 )
 
-// Who changes a file has its lock meanwhile, writes another file next to it and renames that,
-// so that a reader, or somebody who starts after a crash, finds the one or the other. Remarks
-// stay; what cannot be changed without losing some is refused.
+// A writer holds the lock of the file, writes another file next to it and renames that. So a
+// reader, or a process after a crash, finds one complete file. Remarks stay: a change that would
+// lose one is refused.
 
 // Errors of a change that is to be made by hand.
 var (
@@ -30,8 +30,8 @@ var errUnknownID = errors.New("there is no key of this id in the file")
 // errEnded is the error of a key that cannot have a successor.
 var errEnded = errors.New("the key is disabled: add another one")
 
-// New makes a key and its entry; what is given is for whom it is and what it may. A
-// *config.Error has the flaws of that, each under the name of its field.
+// New makes a key and its entry. given has the user, the scopes and the like. A *config.Error has
+// the flaws of given, each under the name of its field.
 func New(given Entry) (e Entry, key string, err error) {
 	e = given
 	e.ID, key = generateKey()
@@ -56,7 +56,7 @@ func List(path string) ([]Entry, error) {
 	return readEntries(path, content)
 }
 
-// Add makes a key, as New does, and adds it to a file, which is made if there is none.
+// Add makes a key, as New does, and adds it to a file. A missing file is created.
 func Add(path string, given Entry) (e Entry, key string, err error) {
 	if e, key, err = New(given); err != nil {
 		return e, "", err
@@ -113,10 +113,11 @@ type draft struct {
 	entries []Entry
 }
 
-// newFile is what a file begins with that Add makes.
+// newFile is the beginning of a file that Add creates.
 const newFile = "# Keys of a Sluice gateway, made by sluice keys. A key itself is not in here.\nkeys: []\n"
 
-// currentContent returns what a file holds; if isNew allows that there is none, what a new one does.
+// currentContent returns the content of a file, or that of a new file if it is missing and isNew is
+// true.
 func currentContent(path string, isNew bool) ([]byte, os.FileInfo, error) {
 	content, info, err := loadKeyFile(path)
 	if isNew && isMissing(path) {
@@ -125,7 +126,7 @@ func currentContent(path string, isNew bool) ([]byte, os.FileInfo, error) {
 	return content, info, err
 }
 
-// changeFile reads a file, has it changed and writes it. isNew allows that there is none.
+// changeFile reads a file, calls by on it and writes it. isNew allows a missing file.
 func changeFile(path string, isNew bool, by func(*draft) error) error {
 	path, err := followLink(path)
 	if err != nil {
@@ -210,8 +211,8 @@ func (f *draft) replaceEntry(at int, e Entry) error {
 	return f.setText(text, entries)
 }
 
-// remarksIn returns the remarks within the lines of an entry and behind it. One that shares its
-// line with something else is errRemark.
+// remarksIn returns the remarks within the lines of an entry and behind it. A remark on the same
+// line as a value is errRemark.
 func remarksIn(lines []string) (string, error) {
 	var remarks strings.Builder
 	for i, line := range lines {
@@ -240,7 +241,7 @@ func (l listing) itemOf(id string) item {
 	return item{}
 }
 
-// setText makes text the file's, if it says what is meant.
+// setText replaces the text of the file, unless it does not read as the entries.
 func (f *draft) setText(text string, entries []Entry) error {
 	got, err := readEntries("", []byte(text))
 	if err != nil || !slices.EqualFunc(sortedByID(got), sortedByID(entries), func(a, b Entry) bool { return a.Line() == b.Line() }) {
@@ -255,8 +256,8 @@ func sortedByID(entries []Entry) []Entry {
 	return slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// replaceFile puts a file in place of the one at path, whose mode and owner it gets. before is what is known of
-// that; nil: there is none.
+// replaceFile writes a file in place of the one at path, with its mode and owner. before is that
+// file's info, or nil without such a file.
 func replaceFile(path, text string, before os.FileInfo) (err error) {
 	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {
