@@ -1,9 +1,9 @@
-// Package access has the words in which the gateway speaks of who may ask: what a credential
-// proves, and why it does not count.
+// Package access has the types for the sender of a request: the principal that a credential proves,
+// and the reason of a refusal.
 //
-// Each method lies in a folder below this one and knows no other: internal/edge/access/keys, internal/edge/access/jwt.
-// internal/edge/access/door puts them in their order and holds what the file says of them; internal/edge/access/limit
-// counts what each may use.
+// Each method has a folder below this one and does not import the others: keys and jwt. The folder
+// door calls them in their order and reads their configuration; limit counts the use of each
+// principal.
 package access
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Method is how somebody has proved who they are.
+// Method is a way of authentication.
 type Method string
 
 // Methods.
@@ -25,7 +25,7 @@ const (
 	Anonymous Method = "anonymous"
 )
 
-// Identity is who sent a request, and by what that was proved.
+// Identity is the principal of a request, and the method that proved it.
 type Identity struct {
 	chat.Principal
 	Method Method
@@ -34,7 +34,7 @@ type Identity struct {
 	// Ends is when streams that only watch end with the credential, with leeway; zero: they
 	// do not.
 	Ends time.Time
-	// Revoked says whether the credential was taken back meanwhile; nil: it cannot be.
+	// Revoked reports whether the credential was taken back meanwhile; nil if it cannot be.
 	Revoked func() bool
 }
 
@@ -71,7 +71,7 @@ func Missing() *Challenged {
 // unauthorized is the one text for all that does not count.
 const unauthorized = "The request needs a valid credential: an API key or a token"
 
-// SetHeader adds what the refusal says in the head of its reply.
+// SetHeader adds the refusal's challenge to the header of its reply.
 func (e *Challenged) SetHeader(h http.Header) { h.Set("WWW-Authenticate", e.Challenge) }
 
 // It is the text of the fault.

@@ -10,7 +10,7 @@ import (
 // maxQuota bounds a quota and a burst.
 const maxQuota = 1_000_000_000
 
-// Rate is so many of something in a time. Its zero value is no limit.
+// Rate is a number of things in a unit of time. The zero value is unlimited.
 type Rate struct {
 	Quota Quota `key:".,rate"`
 	// Burst is how many may come at once; 0: as many as the quota.
@@ -44,8 +44,8 @@ func (u Unit) Length() time.Duration {
 
 var errRate = errors.New("must be a rate such as 60/m: a whole number from 1 to 1000000000, a slash, and s, m, h or d")
 
-// UnmarshalText reads a quota as it is written. Its error says what the text must be and does not
-// repeat it.
+// UnmarshalText reads a quota as it is written. Its error describes the form of a quota and does
+// not repeat the text.
 func (q *Quota) UnmarshalText(text []byte) error {
 	number, unit, _ := strings.Cut(string(text), "/")
 	if len(unit) != 1 || !strings.Contains(Units, unit) || strings.HasPrefix(number, "0") {

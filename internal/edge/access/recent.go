@@ -1,13 +1,13 @@
 package access
 
-// Recent is a map of bounded size. What was used last is the last to be forgotten, within
-// one half of the size. It is not safe for concurrent use; NewRecent makes one.
+// Recent is a map of bounded size. The entry that was used last is forgotten last, within one half
+// of the size. It is not safe for concurrent use; NewRecent makes one.
 type Recent[K comparable, V any] struct {
 	half       int
 	young, old map[K]V
 }
 
-// NewRecent returns a map of at most so many entries, which are 2 or more.
+// NewRecent returns a map of at most so many entries. most must be 2 or more.
 func NewRecent[K comparable, V any](most int) *Recent[K, V] {
 	return &Recent[K, V]{half: most / 2, young: map[K]V{}}
 }
@@ -24,7 +24,7 @@ func (r *Recent[K, V]) Get(key K) (value V, ok bool) {
 	return value, ok
 }
 
-// Put sets a value. If there is no room for it, the half that was not used lately goes.
+// Put sets a value. If the map is full, Put drops the half that was used least recently.
 func (r *Recent[K, V]) Put(key K, value V) {
 	delete(r.old, key)
 	if _, ok := r.young[key]; !ok && len(r.young) >= r.half {
