@@ -10,28 +10,28 @@ import (
 	"sluice/stream"
 )
 
-// attempt is one text, and what was found of it.
+// attempt is one text with its verdicts.
 type attempt struct {
 	text      string // as a model wrote it
-	before    string // what the style adds
+	before    string // added by the style
 	after     string
 	unchanged bool // the pieces of the turn are this text
 	reason    stream.FinishReason
 
-	formatted *Formatted // nil: not yet, or there is no form
+	formatted *Formatted // nil: not formatted yet, or without a form
 	card      []criterion
 	verdicts  []verdict
 }
 
-// styledText returns the text with what the style adds.
+// styledText returns the text with the style's greeting and sign-off.
 func (a *attempt) styledText() string { return a.before + a.text + a.after }
 
-// failedMust says whether a required criterion has failed.
+// failedMust reports whether a required criterion has failed.
 func (a *attempt) failedMust() bool {
 	return a.countCriteria(func(c *criterion, v verdict) bool { return c.Must && v.hasFailed() }) > 0
 }
 
-// countCriteria counts the criteria of which is holds.
+// countCriteria counts the criteria that the function is accepts.
 func (a *attempt) countCriteria(is func(*criterion, verdict) bool) (n int) {
 	for i := range a.card {
 		if is(&a.card[i], a.verdicts[i]) {
@@ -75,8 +75,8 @@ func (a *attempt) unjudgedIDs() (ids []string) {
 	return ids
 }
 
-// acceptVerdicts takes over the verdicts. The first one on a criterion counts, and those on what was
-// not asked do not.
+// acceptVerdicts takes over the verdicts. The first verdict on a criterion counts. Verdicts on
+// other criteria are ignored.
 func (a *attempt) acceptVerdicts(text jsontext.Value) error {
 	var said struct {
 		Verdicts []struct {
@@ -97,7 +97,8 @@ func (a *attempt) acceptVerdicts(text jsontext.Value) error {
 	return nil
 }
 
-// textOrNote returns the text, which a RefinementRequest cannot be without.
+// textOrNote returns the text, or a note in place of an empty one: a RefinementRequest needs a
+// text.
 func (a *attempt) textOrNote() string {
 	if a.text == "" {
 		return "(no text)"

@@ -2,8 +2,7 @@ package quality
 
 import "sluice/internal/turn/chat"
 
-// brief is what a turn is asked for, and how its answer is to be worded: the same from its begin
-// to its end.
+// brief is the request of a turn and the form of its answer. It does not change during the turn.
 type brief struct {
 	req     *chat.Request
 	channel string
@@ -13,8 +12,8 @@ type brief struct {
 	locale  string
 }
 
-// briefOf returns what a request asks for. Its channel decides which form and which criteria
-// there are.
+// briefOf returns the brief of a request. Its channel decides which form and which criteria there
+// are.
 func (c *Checker) briefOf(req *chat.Request) brief {
 	b := brief{req: req, channel: req.Channel, form: c.formatterOf(req), locale: req.Locale}
 	if b.channel == "" {

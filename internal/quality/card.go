@@ -2,8 +2,8 @@ package quality
 
 import "slices"
 
-// makeScorecard returns what an answer is checked for: what always counts, what the channel
-// asks for, what is configured, and what the planner has added.
+// makeScorecard returns the criteria of an answer: the built-in ones, those of its channel, the
+// configured ones, and those of the planner.
 func (t *turn) makeScorecard() (card []criterion) {
 	card = make([]criterion, 0, len(t.set.Criteria)+maxOwn)
 	own := slices.DeleteFunc(slices.Clone(t.set.Criteria), func(c Criterion) bool { return !c.appliesTo(t.channel) })
@@ -28,7 +28,7 @@ func (t *turn) makeScorecard() (card []criterion) {
 	}
 	if t.plan != nil {
 		for _, c := range t.plan.criteria {
-			card = append(card, criterion{c, true}) // its ids are nobody else's
+			card = append(card, criterion{c, true}) // readReply has refused ids that are used already
 		}
 	}
 	return card

@@ -82,7 +82,7 @@ func (t *turn) executionPlan(status string) jsontext.Value {
 	return text
 }
 
-// clientContext returns what the client says of the circumstances.
+// clientContext returns the context that the client has sent with the request.
 func (t *turn) clientContext() map[string]string {
 	all := map[string]string{}
 	for _, e := range t.req.Context {

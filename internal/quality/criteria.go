@@ -18,15 +18,15 @@ type criterion struct {
 // expectedAnswer describes a good answer: in the words of the file or the planner, else of the check.
 func (c *criterion) expectedAnswer() string { return cmp.Or(c.Expected, check.Expected(c.Name)) }
 
-// standards are the criteria of our own, compiled once for all turns, which only read them,
-// and what reads the Markdown of answers for all.
+// standards are the built-in criteria and the parser of Markdown. Both are made once and shared by
+// all turns, which only read them.
 type standards struct {
 	notEmpty, complete, plainText, onePart, dataUsed Criterion
 
 	markdown *markdown.Parser
 }
 
-// isStandard says whether a criterion of our own has that id.
+// isStandard reports whether a criterion of our own has that id.
 func isStandard(id string) bool {
 	switch id {
 	case "not_empty", "complete", "plain_text", "max_length", "data_used":
@@ -60,7 +60,7 @@ func newStandard(id, description, expected, args string) Criterion {
 	return Criterion{ID: id, Description: description, Expected: expected, Check: compiled, Name: id, Must: true}
 }
 
-// verdict is what was found of one criterion in one attempt.
+// verdict is the result for one criterion in one attempt.
 type verdict struct {
 	given         bool
 	passed        bool
@@ -68,5 +68,6 @@ type verdict struct {
 	feedback      string // of the check or the judge; it may quote the answer
 }
 
-// hasFailed is true only of a verdict that was given: what nobody judged is open.
+// hasFailed reports whether the verdict is given and negative. A criterion without a verdict is
+// open.
 func (v verdict) hasFailed() bool { return v.given && !v.passed }

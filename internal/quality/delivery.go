@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// delivery is what has gone out of a turn. Of its attempts final alone has: a text that was
-// withheld is never there.
+// delivery is the part of a turn that has left the gateway. final is the only attempt that was
+// sent: a withheld text is never in it.
 type delivery struct {
 	released bool      // the text is out: the turn ends with a question
 	sentAt   time.Time // when the first piece went out
@@ -14,7 +14,7 @@ type delivery struct {
 	checks   stream.Checks
 }
 
-// triedDelivery says whether a sender tried to deliver the answer.
+// triedDelivery reports whether a sender tried to deliver the answer.
 func (d *delivery) triedDelivery() bool {
 	c := d.checks.Channel
 	return c != nil && c.Delivery != nil && c.Delivery.Attempts > 0

@@ -9,9 +9,9 @@ import (
 	"sluice/stream"
 )
 
-// evidence is what the tools of a turn have reported, also before it waited for a person: an
-// answer may speak of that. A question to a person is put by whatever goroutine runs the agent
-// that asks, so the list is locked.
+// evidence is the results of a turn's tools, also those before a pause. An answer may speak of
+// them. A question to a person is put by whatever goroutine runs the agent that asks, so the list
+// is locked.
 type evidence struct {
 	mu   sync.Mutex
 	list []check.Evidence // in the order of the events
@@ -28,8 +28,8 @@ type storedEvidence struct {
 	ID        string `json:"call_id,omitempty"` // of a call in a turn that is taken over
 }
 
-// Before returns the evidence of a turn that another process has begun: events are those of the
-// turn, and earlier is the evidence with which it began, which may be empty.
+// Before returns the evidence of a turn that another process has begun. events are those of the
+// turn; earlier is the evidence at its begin, and may be empty.
 func Before(earlier []byte, events []stream.Event) []byte {
 	var all []storedEvidence
 	if len(earlier) > 0 && json.Unmarshal(earlier, &all) != nil {
@@ -47,7 +47,7 @@ func Before(earlier []byte, events []stream.Event) []byte {
 	return text
 }
 
-// add notes that a tool has done its work.
+// add records that a tool has done its work.
 func (e *evidence) add(ev *stream.ToolCompleted) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,14 +57,14 @@ func (e *evidence) add(ev *stream.ToolCompleted) {
 	e.list = append(e.list, check.Evidence{Tool: ev.Tool, Arguments: string(ev.Arguments), Result: ev.Result, Completed: true})
 }
 
-// snapshot returns what there is. Nothing is added to it.
+// snapshot returns what there is. An append to it does not change the evidence.
 func (e *evidence) snapshot() []check.Evidence {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.list[:len(e.list):len(e.list)]
 }
 
-// restore takes over what a turn had that continues. What cannot be read is not evidence: the
+// restore takes over the evidence of a turn that continues. Unreadable evidence is dropped: the
 // checks are stricter then, and the turn continues.
 func (e *evidence) restore(r *chat.Resumed) {
 	if r == nil || len(r.Evidence) == 0 {
@@ -95,7 +95,7 @@ func (e *evidence) storeOnPause(f *chat.Facts) {
 	}
 }
 
-// encodeStored returns the evidence as restore takes it; nil: there is none.
+// encodeStored returns the evidence in the form that restore reads, or nil without evidence.
 func (e *evidence) encodeStored() []byte {
 	var stored []storedEvidence
 	for _, one := range e.snapshot() {

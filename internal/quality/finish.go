@@ -11,8 +11,8 @@ import (
 	"sluice/stream"
 )
 
-// builtinFailure is sent in place of an answer that did not pass, unless the style says
-// what is.
+// builtinFailure is sent in place of an answer that did not pass, unless the style has a text for
+// that.
 const builtinFailure = "I could not give a reliable answer. Please try again."
 
 // finishAnswer brings an answer to its end: it is checked, perhaps refined, and sent.
@@ -42,8 +42,8 @@ func (t *turn) finishAnswer() error {
 	return t.sendOutcome(best)
 }
 
-// validateAttempt checks an attempt: first code, then the judge what is left. A turn that ends
-// meanwhile leaves it unfinished.
+// validateAttempt checks an attempt: code first, then the judge for the open criteria. A turn that
+// ends meanwhile leaves it unfinished.
 func (t *turn) validateAttempt(a *attempt) {
 	t.attempts = append(t.attempts, a)
 	t.reportPhase(stream.Formatting)
@@ -76,7 +76,7 @@ func (t *turn) validateAttempt(a *attempt) {
 	t.sink.Emit(t.phaseEvent(stream.Validating, func(q *stream.Quality) { q.Passed, q.Failed = passed, failed }))
 }
 
-// shouldRefine says whether an attempt is to be written once more.
+// shouldRefine reports whether an attempt is to be written once more.
 func (t *turn) shouldRefine(a *attempt) bool {
 	if t.set.Mode != modeEnforce || a.countFailed() == 0 || t.ctx.Err() != nil || t.cfg.Writer == nil {
 		return false
@@ -99,7 +99,7 @@ func (a *attempt) runChecks(card []criterion, in *check.Input) {
 	}
 }
 
-// faultOf returns what the outcome reports besides the answer; nil: nothing.
+// faultOf returns the fault that the turn reports besides the answer, or nil.
 func (t *turn) faultOf(a *attempt) *fault.Error {
 	switch {
 	case t.outcome == stream.GracefulFailure, t.outcome == stream.SentFailed && a.failedMust():
@@ -110,7 +110,7 @@ func (t *turn) faultOf(a *attempt) *fault.Error {
 	return nil
 }
 
-// sendOutcome sends what the outcome says.
+// sendOutcome sends the answer or the failure text, by the outcome.
 func (t *turn) sendOutcome(a *attempt) error {
 	err := t.faultOf(a)
 	switch {

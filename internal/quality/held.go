@@ -22,8 +22,8 @@ type composed struct {
 	draft      stream.InnerDelta // reused for each event
 }
 
-// countText counts text that came. It says whether that is the first one, and whether its length is
-// due to be reported.
+// countText counts text that came. It reports whether that is the first one, and whether its length
+// is due to be reported.
 func (c *composed) countText(chars int, now time.Time) (first, due bool) {
 	c.chars += chars
 	if first = c.firstText.IsZero(); first {
@@ -35,23 +35,22 @@ func (c *composed) countText(chars int, now time.Time) (first, due bool) {
 	return first, due
 }
 
-// holding is the text of a turn as it came, in pieces. Thousands of turns may hold one at
-// once, so that it takes little more than its bytes: a piece of its own would cost three
-// times what it says.
+// holding is the text of a turn as it came, in pieces. Thousands of turns may hold one at once, so
+// it takes little more memory than its bytes. A slice for each piece would take three times that.
 type holding struct {
 	text []byte
 	ends []int32 // of the pieces in text, which maxHeld bounds
 	from []origin
 }
 
-// origin is who says the pieces from one on, up to the next origin. Mostly there is one.
+// origin is the source of the pieces from first on, up to the next origin. Mostly there is one.
 type origin struct {
 	first       int32 // piece
 	attribution stream.Attribution
 }
 
-// firstRoom is what a text gets at its first piece, in bytes and in pieces: most answers
-// need no more, and one that does has it grow to the double.
+// firstRoom is the capacity at the first piece, in bytes and in pieces. Most answers fit into it; a
+// longer one doubles it.
 const (
 	firstRoom   = 1 << 10
 	firstPieces = 48

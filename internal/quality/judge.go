@@ -59,7 +59,8 @@ type askedCriterion struct {
 	Feedback    string `json:"feedback,omitempty"`
 }
 
-// judgeAttempt asks for a verdict on what no code can check. What gets none keeps none.
+// judgeAttempt asks the judge for verdicts on the criteria without a check. A criterion without a
+// verdict stays open.
 func (t *turn) judgeAttempt(a *attempt, text string) {
 	var asked []askedCriterion
 	for i := range a.card {

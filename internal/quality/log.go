@@ -123,8 +123,8 @@ func (t *turn) logAgent(ev *stream.AgentRun) {
 	t.logInteraction(ev.AgentID, "answer", elapsed, err, logged{"question": openText(t.req.Input), "attempt": ev.Attempt}, nil)
 }
 
-// logAnswer logs what the inner runner did: the agent's part, if no event has reported it, and
-// the part that made one text of the others.
+// logAnswer logs the inner run: the agent's part, if it was not logged by an event, and the
+// composition of the parts.
 func (t *turn) logAnswer(began time.Time, err error) {
 	out := logged{"answer": answerText(t.pieces.text)}
 	if len(t.ended) == 0 {
@@ -158,7 +158,7 @@ func (t *turn) logDelivered(d *stream.Delivery, m *Message, began time.Time) {
 		Int("parts", m.Parts).Int("segments", m.Segments)).Msg("message_delivered")
 }
 
-// loggedAttempts is what the log has of each attempt.
+// loggedAttempts returns the attempts for the log.
 func loggedAttempts(attempts []*attempt) *zerolog.Array {
 	list := zerolog.Arr()
 	for _, a := range attempts {

@@ -13,7 +13,7 @@ type instruments struct {
 	seconds, held                       metrics.Histogram
 }
 
-// newInstruments registers what this package counts. r may be nil.
+// newInstruments registers the metrics of this package. r may be nil.
 func newInstruments(r *metrics.Registry) *instruments {
 	return &instruments{
 		turns:    r.Counter("quality_turns_total", "Turns whose answer was checked, by outcome.", "outcome"),

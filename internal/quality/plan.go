@@ -24,11 +24,11 @@ const (
 	planFailed    = "failed"
 )
 
-// Bounds of a plan. What exceeds them is cut or left out: a plan is a help, and fails no turn.
+// Bounds of a plan. A plan is a help and fails no turn, so its excess is cut or left out.
 const (
 	maxSteps       = 8
 	minDescription = 10  // characters
-	maxDescription = 500 // and of what is expected
+	maxDescription = 500 // also for the expected answer
 )
 
 // step is one of a plan.
@@ -38,7 +38,7 @@ type step struct {
 	Parameters jsontext.Value `json:"parameters"`
 }
 
-// plan is what the planner has said.
+// plan is the planner's reply.
 type plan struct {
 	steps        []step
 	criteria     []Criterion
@@ -74,7 +74,7 @@ func (p *planning) stop() {
 	}
 }
 
-// planQuestion is what the planner's goroutine knows.
+// planQuestion is the input of the planner's goroutine.
 type planQuestion struct {
 	checker *Checker
 	req     *chat.Request
@@ -139,7 +139,7 @@ func isCriterionID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.IndexByte(letters, id[0]) >= 0 && strings.Trim(id, letters+"0123456789_") == ""
 }
 
-// readReply takes over what the planner has said, as far as it can be used.
+// readReply takes over the usable parts of the planner's reply.
 func (p *plan) readReply(text jsontext.Value, agents []Agent, set *Settings) error {
 	var said struct {
 		Criteria []struct{ ID, Description, Expected string }
@@ -206,10 +206,10 @@ type course struct {
 	ended    map[string]bool // agents, and whether they did their part
 }
 
-// awaitsPlan says whether the plan is still to be waited for.
+// awaitsPlan reports whether the plan is still to be waited for.
 func (c *course) awaitsPlan() bool { return c.planning != nil && c.plan == nil }
 
-// recordAgent notes whether an agent ended well. A later run replaces an earlier one.
+// recordAgent records whether an agent ended well. A later run replaces an earlier one.
 func (c *course) recordAgent(ev *stream.AgentRun) {
 	if c.ended == nil {
 		c.ended = map[string]bool{}
@@ -217,8 +217,8 @@ func (c *course) recordAgent(ev *stream.AgentRun) {
 	c.ended[ev.AgentID] = *ev.Success
 }
 
-// countSteps returns how many steps the answer takes: those of the plan, those of this package, and one
-// to deliver it.
+// countSteps returns how many steps the answer takes: those of the plan, those of this package, and
+// one to deliver it.
 func (c *course) countSteps(deliver bool) int {
 	n := ownSteps
 	if c.plan != nil {
@@ -230,8 +230,8 @@ func (c *course) countSteps(deliver bool) int {
 	return n
 }
 
-// isDone says whether a step of the plan was done: if no agent has ended, an evaluated answer counts
-// as that of all.
+// isDone reports whether a step of the plan was done: if no agent has ended, an evaluated answer
+// counts as that of all.
 func (c *course) isDone(s step, evaluated bool) bool {
 	well, known := c.ended[s.Agent]
 	return well || !known && c.ended == nil && evaluated

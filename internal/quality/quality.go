@@ -21,11 +21,11 @@ type Formatter interface {
 	Format(ctx context.Context, text Text) (*Formatted, error)
 }
 
-// Text is what a Formatter is given.
+// Text is the input of a Formatter.
 type Text struct {
 	RequestID string
 	Markdown  string
-	// Before and After are what the style adds; they are not part of a subject.
+	// Before and After are the style's texts; they are not part of a subject.
 	Before, After string
 	Subject       string // of an e-mail; empty: made of the text
 	Locale        string
@@ -59,7 +59,7 @@ type Question struct {
 // Reply is the answer to a Question.
 type Reply struct {
 	JSON  jsontext.Value
-	Usage chat.Usage // also where there is no JSON
+	Usage chat.Usage // also without JSON
 }
 
 // Asker asks a model for structured answers, twice at most.
@@ -91,8 +91,8 @@ type Style interface {
 	Version() string
 	// Instruction is for the model that writes.
 	Instruction(req *chat.Request, channel string) string
-	// Around returns what stands before and behind an answer, in Markdown, with what keeps
-	// it apart from that.
+	// Around returns the texts in front of an answer and behind it, in Markdown, with their
+	// separators.
 	Around(req *chat.Request, channel string) (before, after string)
 	// Failure is sent in place of an answer that did not pass; empty: the built-in text.
 	Failure(req *chat.Request) string
@@ -100,7 +100,7 @@ type Style interface {
 	Language(req *chat.Request) string
 }
 
-// Message is what a Sender delivers.
+// Message is the input of a Sender.
 type Message struct {
 	Request   *chat.Request
 	RequestID string
@@ -127,14 +127,14 @@ type Agent struct {
 // Config describes a Checker. Everything may be zero that no settings need.
 type Config struct {
 	Spec Spec
-	// Formatters are the channels but Web, by name. nil stands for one that extends Web: its
-	// text is Markdown that streams, and has no messages that could be delivered.
+	// Formatters are the channels except Web, by name. A nil Formatter extends Web: its text is
+	// Markdown that streams, and it cannot be delivered.
 	Formatters map[string]Formatter
 	Asker      Asker
 	Writer     Writer
 	Style      Style             // nil: none
 	Senders    map[string]Sender // by channel
-	// Agents returns who may answer a request.
+	// Agents returns the agents that may answer a request.
 	Agents   func(ctx context.Context, req *chat.Request) []Agent
 	Location *time.Location // of requests that name none; nil: UTC
 	Metrics  *metrics.Registry
@@ -157,14 +157,15 @@ func New(cfg Config) *Checker {
 	return &Checker{cfg: cfg, standards: newStandards(), counts: sync.OnceValue(func() *instruments { return newInstruments(cfg.Metrics) })}
 }
 
-// knowsChannel says whether an answer can have the form of a channel; without one it is the web's.
+// knowsChannel reports whether an answer can have the form of a channel; without one it is the
+// web's.
 func (c *Checker) knowsChannel(channel string) bool {
 	_, known := c.cfg.Formatters[channel]
 	return known || channel == "" || channel == web
 }
 
-// Check returns what is wrong with the form that a request asks for, by the names of its
-// fields; nil: nothing. agent is whom it is for, if that is certain.
+// Check returns the faults of the form that a request asks for, by the names of its fields; nil
+// without a fault. agent may be empty if it is not certain yet.
 func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldError {
 	if req.ReplyForm == (chat.ReplyForm{}) {
 		return nil
@@ -181,14 +182,13 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 	return faults
 }
 
-// Applies says whether anything is to be done to the answer to a request that Check has
-// no fault with. agent is whose settings hold; empty: that is known when the turn is
-// routed.
+// Applies reports whether the answer to a request needs this package. Check must have found no
+// fault. The settings of agent hold; an empty agent means that routing decides.
 func (c *Checker) Applies(req *chat.Request, agent string) bool {
 	return c.formatterOf(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.isOff(agent, req.Channel)
 }
 
-// Enforces says whether an answer on a page must pass checks, of an agent, or if that is not
+// Enforces reports whether an answer on a page must pass checks, of an agent, or if that is not
 // known, of any of them.
 func (c *Checker) Enforces(agent string) bool { return c.cfg.Spec.canEnforce(agent) }
 

@@ -12,7 +12,7 @@ import (
 	"sluice/stream"
 )
 
-// reportChecks adds to the turn's result what is reported and kept of the checks.
+// reportChecks adds the reported and the stored results of the checks to the turn's result.
 func (t *turn) reportChecks(err error) {
 	defer t.logWaiting()
 	if t.outcome == "" {
@@ -45,7 +45,7 @@ func (t *turn) reportChecks(err error) {
 	}
 }
 
-// newReceipt is what the client receives of the checks, at the end.
+// newReceipt returns the receipt of the checks, for the client at the end of the turn.
 func (t *turn) newReceipt(a *attempt) *stream.Receipt {
 	r := &stream.Receipt{
 		Passed: t.passed, Outcome: t.outcome, Refined: t.isRefined(), ScorecardID: t.scorecardID(),
@@ -83,8 +83,8 @@ type keptCriterion struct {
 	Feedback    string `json:"feedback,omitempty"`
 }
 
-// keptScorecard is what is stored for later questions. Texts of answers are not
-// in it.
+// keptScorecard is the scorecard that is stored for later questions. Texts of answers are not in
+// it.
 type keptScorecard struct {
 	ID        string          `json:"scorecard_id"`
 	RequestID string          `json:"request_id"`
@@ -94,8 +94,8 @@ type keptScorecard struct {
 	At        string          `json:"evaluated_at,omitempty"`
 }
 
-// keptResult is a ValidationResult. What nobody judged has not passed, and is among the
-// ids that failed: they are empty if and only if it passed.
+// keptResult is a ValidationResult. A criterion without a verdict has not passed, and its id is
+// among the failed ones. The list is empty if and only if Passed is true.
 type keptResult struct {
 	RequestID   string   `json:"request_id"`
 	ScorecardID string   `json:"scorecard_id"`
@@ -121,8 +121,8 @@ type keptState struct {
 	At         string         `json:"completed_at"`
 }
 
-// maxKeptResult bounds what a task keeps of a tool's result, and maxKeptForm of the form
-// of a channel, in bytes.
+// maxKeptResult bounds the stored part of a tool's result, and maxKeptForm that of a channel's
+// form, in bytes.
 const (
 	maxKeptResult = 2 << 10
 	maxKeptForm   = 64 << 10
@@ -180,7 +180,7 @@ func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
 	return feedback
 }
 
-// storedState returns what the turn's task keeps of the checks. Texts are in it only if they
+// storedState returns the state of the checks, for the turn's task. Texts are in it only if they
 // were sent.
 func (t *turn) storedState(a *attempt, err error) jsontext.Value {
 	now := formatTime(time.Now())
@@ -206,7 +206,7 @@ func (t *turn) storedState(a *attempt, err error) jsontext.Value {
 	return text
 }
 
-// sentAttempt returns the attempt that was sent, which is a if the answer was observed only; nil: none.
+// sentAttempt returns the attempt that was sent, or nil. It is a if the answer was only observed.
 func (t *turn) sentAttempt(a *attempt) *attempt {
 	switch {
 	case t.sink.Err != nil:
@@ -217,7 +217,7 @@ func (t *turn) sentAttempt(a *attempt) *attempt {
 	return t.final
 }
 
-// keepTexts adds what was sent.
+// keepTexts adds the texts that were sent.
 func (t *turn) keepTexts(s *keptState, a *attempt) {
 	sent := t.sentAttempt(a)
 	if sent == nil {

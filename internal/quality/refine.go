@@ -74,7 +74,7 @@ func (t *turn) refineAnswer(a *attempt) *attempt {
 
 var errTooLong = errors.New("the text is too long")
 
-// refinementOrder returns what the model is asked: data, and the RefinementRequest as the last
+// refinementOrder returns the order to the model: data, and the RefinementRequest as the last
 // message. Between them stands a message of the model's, as some models want the roles to
 // alternate.
 func (t *turn) refinementOrder(a *attempt) *Order {

@@ -16,9 +16,9 @@ type rounds struct {
 	passed   bool
 }
 
-// bestAttempt returns the attempt that counts: one without a failed requirement before one with. Of
-// two without it is the second, of two with the one that fails less, or the second if they fail
-// alike.
+// bestAttempt returns the attempt that counts: one without a failed requirement before one with. If
+// both are without such a failure, the second counts. If both have one, the attempt with fewer
+// failures counts, or the second if they are equal.
 func (r *rounds) bestAttempt() *attempt {
 	best := r.attempts[0]
 	for _, a := range r.attempts[1:] {
@@ -42,7 +42,7 @@ func (r *rounds) countedAttempt() *attempt {
 	return r.bestAttempt()
 }
 
-// decideOutcome sets what became of the answer, of which a is the attempt that counts.
+// decideOutcome sets the outcome of the answer. a is the attempt that counts.
 func (r *rounds) decideOutcome(set *Settings, a *attempt) {
 	r.passed = a.countFailed() == 0 && a.countUnjudged() == 0
 	switch {
@@ -63,13 +63,13 @@ func (r *rounds) decideOutcome(set *Settings, a *attempt) {
 	}
 }
 
-// isWithheld says whether the failure text stands in place of the answer: no attempt passed,
-// or none was judged and the settings want no such answer.
+// isWithheld reports whether the failure text stands in place of the answer: no attempt passed, or
+// none was judged and the settings want no such answer.
 func (r *rounds) isWithheld(set *Settings) bool {
 	return r.outcome == stream.GracefulFailure || r.outcome == stream.Unjudged && set.OnUnjudged == fallbackGraceful
 }
 
-// isRefined says whether there is a second attempt.
+// isRefined reports whether there is a second attempt.
 func (r *rounds) isRefined() bool { return len(r.attempts) > 1 }
 
 // whyFailed says why an attempt, of that name, did not pass.

@@ -13,7 +13,7 @@ import (
 	"sluice/stream"
 )
 
-// Around returns what answers a request of which Applies is true.
+// Around returns a runner for requests for which Applies is true.
 func (c *Checker) Around(inner stream.Runner, agent string) stream.Runner {
 	return &runner{c, inner, agent}
 }
@@ -49,7 +49,7 @@ func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink
 	return t
 }
 
-// runInner asks the inner runner, and does with its answer what the settings say.
+// runInner runs the inner runner, and handles its answer by the settings.
 func (t *turn) runInner(inner stream.Runner) error {
 	if t.agent != "" || !t.cfg.Spec.hasAgentSettings() {
 		t.applyRules()
@@ -94,7 +94,7 @@ func (t *turn) askInner(inner stream.Runner) (err error) {
 	return err
 }
 
-// handleAnswer brings what the inner runner has said to its end.
+// handleAnswer checks or sends the answer of the inner runner.
 func (t *turn) handleAnswer() error {
 	switch {
 	case t.endsWithQuestion():
@@ -110,7 +110,7 @@ func (t *turn) handleAnswer() error {
 	return nil
 }
 
-// decideHold settles the turn, and says whether its answer is held back.
+// decideHold settles the turn, and reports whether its answer is held back.
 func (t *turn) decideHold() bool {
 	t.applyRules()
 	return t.held
@@ -164,7 +164,7 @@ func (t *turn) innerRequest() *chat.Request {
 // CallID implements run.Owner: the owner of a call was set further inside.
 func (t *turn) CallID(own string, _ bool) string { return own }
 
-// Pass implements run.Owner. What is not text passes.
+// Pass implements run.Owner. Events without text pass.
 func (t *turn) Pass(ev stream.Event, inner bool) error {
 	switch ev := ev.(type) {
 	case *stream.Thinking:
@@ -191,7 +191,7 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 	return t.sink.Emit(ev)
 }
 
-// agentRun notes that an agent has ended, if it is none of another agent.
+// agentRun records the end of an agent, but not of an agent inside another one.
 func (t *turn) agentRun(ev *stream.AgentRun, inner bool) {
 	if ev.Success != nil && !inner {
 		t.recordAgent(ev)
@@ -199,7 +199,7 @@ func (t *turn) agentRun(ev *stream.AgentRun, inner bool) {
 	}
 }
 
-// passRoute begins what waits for the choice of an agent.
+// passRoute passes the route, and begins the work that waits for the choice of an agent.
 func (t *turn) passRoute(ev *stream.Route) error {
 	if t.sink.Emit(ev); !t.settled {
 		if ev.Decision == stream.Routed {
@@ -210,7 +210,8 @@ func (t *turn) passRoute(ev *stream.Route) error {
 	return t.sink.Err
 }
 
-// passReset takes back text of the inner runner. Of an answer that is held back nothing was shown.
+// passReset takes back text of the inner runner. A held answer was not shown, so the event is
+// dropped.
 func (t *turn) passReset(ev *stream.Reset) error {
 	t.chars = max(0, t.chars-ev.Runes)
 	t.pieces.cut(ev.Back)
@@ -265,7 +266,8 @@ func (t *turn) reportComposing(chars int) (first bool) {
 	return first
 }
 
-// endsWithQuestion says whether the turn ends with a question to somebody: that is not an answer.
+// endsWithQuestion reports whether the turn ends with a question to a person, or with calls for the
+// client. Such a turn has not answered.
 func (t *turn) endsWithQuestion() bool {
 	switch t.out.Reason {
 	case stream.Stop, stream.MaxTokens, stream.MaxSteps:
@@ -274,7 +276,7 @@ func (t *turn) endsWithQuestion() bool {
 	return true
 }
 
-// endWithoutAnswer ends a turn without an answer. What is held back is dropped.
+// endWithoutAnswer ends a turn without an answer. The held text is dropped.
 func (t *turn) endWithoutAnswer() {
 	t.outcome, t.pieces = stream.NotEvaluated, holding{}
 	if t.watched && !t.released {

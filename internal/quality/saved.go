@@ -1,5 +1,5 @@
-// This file keeps an answer that is out, and waits for its delivery (chat.Saver): where another
-// process goes on with the turn it delivers that answer, under the same id, and makes no other one.
+// This file saves an answer that waits for its delivery (chat.Saver). If another process continues
+// the turn, it delivers the saved answer under the same id, instead of a new one.
 
 package quality
 
@@ -23,18 +23,18 @@ type savedDelivery struct {
 	Segments int                 `json:"segments,omitempty"`
 	Parts    int                 `json:"parts"`
 	End      *stream.Done        `json:"end"`
-	Checked  jsontext.Value      `json:"checked,omitempty"` // as in End, which is stored without it, like what follows
+	Checked  jsontext.Value      `json:"checked,omitempty"` // apart from End, like the next two: End is stored without them
 	Styled   string              `json:"said,omitempty"`
 	Calls    []chat.TurnMessages `json:"made,omitempty"`
 }
 
-// isAnswered says whether the runner has come to an end, and waits for nobody.
+// isAnswered reports whether the runner has come to an end, and waits for nobody.
 func (t *turn) isAnswered() bool {
 	return t.out.Reason != "" && t.out.Paused == nil && t.out.Required == nil
 }
 
 // saveDelivery keeps the turn as it will have ended if m is delivered. It goes to the store with
-// the answer. Nothing is kept of a turn that waits for somebody: its question is not asked yet.
+// the answer. A turn with a question is not saved: its question is not asked yet.
 func (t *turn) saveDelivery(m *Message) {
 	saving := t.req.Facts.Saving
 	if saving == nil || !t.isAnswered() {
@@ -80,8 +80,8 @@ func callsOf(made []chat.TurnMessages) []chat.TurnMessages {
 	return calls
 }
 
-// readSavedDelivery returns what a process before has saved of the request's turn; nil: its answer is not
-// out.
+// readSavedDelivery returns the delivery that an earlier process has saved for the request's turn,
+// or nil without one.
 func readSavedDelivery(req *chat.Request) (*savedDelivery, error) {
 	if req.Facts.Saving == nil {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 //go:embed section.json
 var sectionSchema string
 
-// Section is the section quality of the configuration file. It fills s, and must stand
-// before the section of the agents. builtin are the channels that need no configuration.
+// Section is the section quality of the configuration file. It fills s, and must stand before the
+// section of the agents. builtin are channels without a configuration.
 func Section(s *Spec, builtin ...string) file.Section {
 	s.builtin = builtin
 	return file.Section{Name: "quality", Schema: sectionSchema, Read: func(n *file.Node) {
@@ -28,7 +28,7 @@ func Section(s *Spec, builtin ...string) file.Section {
 // agentsMark stands in the schema of the agents where the one of this section belongs.
 const agentsMark = `"$comment": "schema of quality"`
 
-// OfAgents adds to the section of the agents what each says of quality.
+// OfAgents adds the setting quality of each agent to the section of the agents.
 func OfAgents(s *Spec, agents file.Section) file.Section {
 	agents.Schema = strings.Replace(agents.Schema, agentsMark, `"$ref": "#/properties/quality"`, 1)
 	inner := agents.Read
@@ -142,7 +142,7 @@ func readCheck(c *Criterion, n *file.Node) {
 	faultArgs(args, err)
 }
 
-// faultArgs reports what is wrong with the arguments of a check, at the place that err names.
+// faultArgs reports a fault in the arguments of a check, at the place that err names.
 func faultArgs(args *file.Node, err error) {
 	wrong, _ := errors.AsType[*check.ArgsError](err)
 	if wrong == nil {

@@ -22,7 +22,7 @@ func (t *turn) sendText(text string) {
 	}
 }
 
-// sendPiece passes a piece of the answer on, and notes when the first one went out.
+// sendPiece passes a piece of the answer on, and records when the first one went out.
 func (t *turn) sendPiece(d *stream.Delta) {
 	if t.sentAt.IsZero() {
 		t.sentAt = time.Now()
@@ -121,7 +121,7 @@ func (t *turn) inOneAppend(f func()) {
 	f()
 }
 
-// messageOf returns what is delivered of a text in its form.
+// messageOf returns the message that is delivered for a formatted text.
 func (t *turn) messageOf(f *Formatted) *Message {
 	m := &Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Segments: f.Segments, Parts: len(f.Messages)}
 	if t.watched { // else a question has an outcome, and no receipt that reports it
@@ -140,7 +140,7 @@ func (t *turn) deliverMessage(m *Message, began time.Time) {
 	}
 }
 
-// reportUndelivered reports, to a client that asked for a delivery, that there is nothing to deliver.
+// reportUndelivered reports an empty text to a client that asked for a delivery.
 func (t *turn) reportUndelivered() {
 	if t.req.Deliver {
 		t.checks.Channel.Delivery = &stream.Delivery{Status: "failed"}
@@ -148,8 +148,8 @@ func (t *turn) reportUndelivered() {
 	}
 }
 
-// sendUnchecked sends what is held back of a turn that ends with a question: as it is, since it
-// is not an answer that could be checked.
+// sendUnchecked sends the held text of a turn that ends with a question. It is not an answer, so it
+// is not checked.
 func (t *turn) sendUnchecked() {
 	if t.released {
 		return
@@ -173,8 +173,7 @@ func (t *turn) firstAttempt() *attempt {
 	return t.newAttempt(string(t.pieces.text), t.out.Reason, true)
 }
 
-// newAttempt notes an answer. What style adds around it belongs to what users
-// see, and so is checked with it.
+// newAttempt records an answer. The style's texts are checked as well, because users see them.
 func (t *turn) newAttempt(text string, reason stream.FinishReason, unchanged bool) *attempt {
 	a := &attempt{text: text, reason: reason, unchanged: unchanged}
 	if strings.TrimSpace(text) != "" {

@@ -32,14 +32,14 @@ const (
 // Drafts says whether a text that is held back is shown as it is written.
 type Drafts string
 
-// Who may want drafts.
+// Policies for drafts.
 const (
 	neverDrafts  Drafts = "never"
 	askDrafts    Drafts = "ask"
 	alwaysDrafts Drafts = "always"
 )
 
-// Fallback says what is sent where nothing has passed.
+// Fallback is the policy for an answer that did not pass.
 type Fallback string
 
 // What is sent.
@@ -61,8 +61,8 @@ type Settings struct {
 	// Planner and Judge are keys of models; empty: default.
 	Planner string `key:"planner/model" of:"models,default"`
 	Judge   string `key:"judge/model" of:"models,default"`
-	// Timeout bounds one question to planner or judge, and Reserve is what a turn must have
-	// left for a refinement.
+	// Timeout bounds one question to planner or judge. Reserve is the time that a turn must still
+	// have for a refinement.
 	Timeout     time.Duration `key:"timeout" from:"100ms" to:"1m"`
 	Reserve     time.Duration `key:"reserve" from:"1s" to:"5m"`
 	OnFail      Fallback      `key:"on_fail"`
@@ -92,21 +92,20 @@ func defaultSettings() Settings {
 	}
 }
 
-// showsDrafts says whether req is shown drafts.
+// showsDrafts reports whether req is shown drafts.
 func (s *Settings) showsDrafts(req *chat.Request) bool {
 	return s.Drafts != neverDrafts && (req.Drafts == chat.Yes || req.Drafts == chat.Unsaid && s.Drafts == alwaysDrafts)
 }
 
-// Spec is what the configuration file says of quality. The zero value is a file that says
-// nothing.
+// Spec is the configuration of quality. The zero value is a file that says nothing.
 type Spec struct {
 	settings Settings
 	agents   map[string]Settings
 	begun    bool
-	builtin  []string // channels that need no configuration
+	builtin  []string // channels without a configuration
 }
 
-// Settings returns those of an agent, or of all that have none of their own.
+// Settings returns the settings of an agent, or the common ones.
 func (s *Spec) Settings(agent string) Settings {
 	if own, ok := s.agents[agent]; ok {
 		return own
@@ -126,31 +125,31 @@ func (s *Spec) settingsOn(agent, channel string) Settings {
 	return set
 }
 
-// hasAgentSettings says whether any agent has settings of its own.
+// hasAgentSettings reports whether any agent has settings of its own.
 func (s *Spec) hasAgentSettings() bool { return len(s.agents) > 0 }
 
-// appliesTo says whether a criterion counts on a channel.
+// appliesTo reports whether a criterion counts on a channel.
 func (c *Criterion) appliesTo(channel string) bool {
 	return len(c.Channels) == 0 || slices.Contains(c.Channels, channel)
 }
 
-// web is the channel that needs no formatter: Markdown as it was written.
+// web is the channel without a formatter: Markdown as it was written.
 const web = "web"
 
-// isOff says whether nothing is checked of what the agent, or if it is not known any of
-// them, answers in a channel.
+// isOff reports whether the answers of an agent in a channel are not checked. An empty agent stands
+// for all agents.
 func (s *Spec) isOff(agent, channel string) bool {
 	return !s.anyMode(agent, channel, func(m Mode) bool { return m != modeOff })
 }
 
-// canEnforce says whether what the agent, or if it is not known any of them, answers on a page must
-// pass its checks.
+// canEnforce reports whether the answers of an agent on a page must pass checks. An empty agent
+// stands for any agent.
 func (s *Spec) canEnforce(agent string) bool {
 	return s.anyMode(agent, web, func(m Mode) bool { return m == modeEnforce })
 }
 
-// anyMode says whether is holds for the mode of the agent in a channel, or if it is not known for
-// that of any of them.
+// anyMode reports whether is holds for the mode of the agent in a channel, or if it is not known
+// for that of any of them.
 func (s *Spec) anyMode(agent, channel string, is func(Mode) bool) bool {
 	if is(s.settingsOn(agent, channel).Mode) {
 		return true

@@ -34,7 +34,7 @@ type turn struct {
 	unlogged []func() // lines of the log that wait for the end of the turn
 }
 
-// costs is what the receipt says about times and tokens.
+// costs are the times and tokens of the receipt.
 type costs struct {
 	ms    stream.ReceiptMillis
 	usage chat.Usage
@@ -44,7 +44,7 @@ func tooLong() error {
 	return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the text is too long")}
 }
 
-// settleInner has the inner runner keep what is sent, if it keeps its answer.
+// settleInner passes the sent text to the inner runner, if that stores its answer.
 func (t *turn) settleInner(sent string) {
 	settle := t.out.StoreAnswer
 	if settle == nil {
@@ -56,8 +56,8 @@ func (t *turn) settleInner(sent string) {
 	}
 }
 
-// showDraft emits a piece of the draft of the attempt under way. Pieces joined are what is checked:
-// with what the style adds.
+// showDraft emits a piece of the draft of the attempt under way. The joined pieces are the text
+// that is checked, with the style's texts.
 func (t *turn) showDraft(text string, who stream.Attribution) {
 	if text == "" {
 		return
@@ -112,7 +112,7 @@ func (t *turn) questionContext() (context.Context, context.CancelFunc) {
 	return bounded, func() { stop(); end() }
 }
 
-// sendingTime is what is left of a turn's time for sending, whatever takes longer.
+// sendingTime is the part of a turn's time that is reserved for sending.
 const sendingTime = time.Second
 
 // userZone is where the user's dates are meant.
