@@ -2,9 +2,9 @@
 // together with the plain form: each element of the card knows which bytes of the plain
 // text it stands for, so that a card can be parted and each part has its own fallback text.
 //
-// Markdown in a text block is Teams's own small dialect. Everything that it could take for
-// markup is escaped, and what it cannot show (code, tables, quotes) becomes an element of
-// its own. Sizes are decided in teams.go.
+// Markdown in a text block is Teams's own small dialect. All text that the dialect would take for
+// markup is escaped. The dialect lacks code, tables and quotes: they become elements of their own.
+// Sizes are decided in teams.go.
 
 package channel
 
@@ -25,7 +25,7 @@ import (
 type cardForm struct {
 	plain    *textForm
 	features Features // that are shown as such
-	chunk    int      // bytes of text after which an element ends
+	chunk    int      // length of text, in bytes, where an element ends
 	elements []element
 	ahead    int // bytes of the plain text that are in no element yet
 	from     int // where the plain text of the next element begins
@@ -45,16 +45,15 @@ type cardForm struct {
 
 // element is a part of a card's body.
 //
-// start and end are in bytes of the plain text. They follow each other without a gap, and
-// the last end is set to the end of the text by draft.card.
+// start and end are in bytes of the plain text. They follow each other without a gap, and the last
+// end is set to the end of the text by draft.makeCard.
 type element struct {
 	json  []byte
 	start int // of its plain text
 	end   int
 }
 
-// wrap is markup around a text, which is closed and opened again where the text
-// is cut.
+// wrap is markup around a text. A cut closes it and opens it again.
 //
 // A mark that were left open would show as an asterisk in one block, and the rest of the
 // text without it in the next.
@@ -150,7 +149,7 @@ func (f *cardForm) enterInline(n *node) bool {
 	return f.plain.enterNode(n)
 }
 
-// isText says whether a block of a kind is written as text. A heading and a table have forms of
+// isText reports whether a block of a kind is written as text. A heading and a table have forms of
 // their own for that.
 func (f *cardForm) isText(k kind) bool {
 	return f.features.lacks(k) && k != heading && k != table
@@ -168,7 +167,7 @@ func (f *cardForm) beginText(n *node) bool {
 	return false
 }
 
-// openEmphasis opens the markup of k, which a link in it and a cut close and open again.
+// openEmphasis opens the markup of k. Cuts within it, and links, close it and open it again.
 func (f *cardForm) openEmphasis(k kind, mark string) {
 	if f.features.has(k) {
 		f.openMarkup(mark, mark)
@@ -260,8 +259,8 @@ func (f *cardForm) leaveInline(n *node) {
 	f.plain.leaveNode(n)
 }
 
-// enterItem begins an item of a list. Its mark is written with its first text,
-// so that an empty item leaves none.
+// enterItem begins an item of a list. Its mark is written with its first text, so that an empty
+// item does not leave a mark.
 //
 // A block that is already long ends here, between two items, rather than later within one.
 func (f *cardForm) enterItem(n *node) {
@@ -285,7 +284,7 @@ func (f *cardForm) leaveItem() {
 	f.newline = true
 }
 
-// writeLineStart writes what stands in front of text: a line end, and the mark of an item.
+// writeLineStart writes a pending line end, the indent, and the mark of an item.
 //
 // The indent is three spaces for each level.
 func (f *cardForm) writeLineStart() {
@@ -340,7 +339,7 @@ func (f *cardForm) makeRoom(n int) {
 	}
 }
 
-// maxBlock is how long a text block may become. One that lies within a link may be longer.
+// maxBlock is how long a text block may become. A block that ends within a link may be longer.
 func (f *cardForm) maxBlock() int {
 	if n := len(f.open); n > 0 && f.open[n-1].open == "[" {
 		return 3 * f.chunk
@@ -350,9 +349,9 @@ func (f *cardForm) maxBlock() int {
 
 // cutAt returns how much of s the text block at hand takes.
 //
-// It prefers the end of a word that is not within a number, takes up to twice the chunk to
-// find one, and cuts between graphemes if there is none. The result is at least one
-// grapheme, so that every loop over it ends.
+// It prefers the end of a word outside a number, and takes up to twice the chunk to find one.
+// Otherwise it cuts between graphemes. The result is at least one grapheme, so that every loop over
+// it ends.
 func (f *cardForm) cutAt(s string) int {
 	room := max(f.chunk-len(f.cur), f.chunk/8)
 	if room >= len(s) {
@@ -380,13 +379,13 @@ func (f *cardForm) cutAt(s string) int {
 	return max(graphemeBefore(s, 0, room), endOfGrapheme(s, 0))
 }
 
-// isHeavy says whether escapes make a text that is longer than a chunk larger than any chunk
-// is: a backslash takes twelve bytes of a message.
+// isHeavy reports whether escapes make a text that is longer than a chunk larger than any chunk is:
+// a backslash takes twelve bytes of a message.
 func (f *cardForm) isHeavy(s string) bool {
 	return quotedSize(appendJSON(nil, string(appendMarkdown(nil, s))))+quotedSize(appendJSON(nil, s)) > 12*f.chunk
 }
 
-// appendEscaped adds text, with what is markup in a card escaped.
+// appendEscaped appends text with the card's markup escaped.
 func (f *cardForm) appendEscaped(s string) {
 	f.writeLineStart()
 	f.cur = appendMarkdown(f.cur, s)
@@ -394,8 +393,8 @@ func (f *cardForm) appendEscaped(s string) {
 
 // appendLong is append for a text that the plain form has whole, with more bytes behind.
 //
-// behind counts bytes which the plain form has already behind s and no element has yet, so
-// that ends are not set too far.
+// behind counts the bytes after s that the plain form already has and no element has yet. So ends
+// are not set too far.
 func (f *cardForm) appendLong(s string, behind int) {
 	for f.cells == nil && len(f.cur)+len(s) > f.chunk {
 		at := f.cutAt(s)
@@ -427,8 +426,8 @@ func (f *cardForm) lineBreak() {
 
 // enterLink begins a link. A target that fits into no element is written as text.
 //
-// It returns false if all of the link is written, so that the walk does not go into it.
-// That is so where the plain form says a link in one word, because its text is its target.
+// It returns false if all of the link is written, so that the walk does not go into it. In that
+// case the plain form writes the link once, because its text is its target.
 func (f *cardForm) enterLink(n *node) bool {
 	f.makeRoom(len(n.to.url))
 	if !f.plain.enterNode(n) {
@@ -450,7 +449,7 @@ func (f *cardForm) enterLink(n *node) bool {
 	return true
 }
 
-// isLink says whether a node is shown as a link: its target must fit into an element.
+// isLink reports whether a node is shown as a link: its target must fit into an element.
 func (f *cardForm) isLink(n *node) bool {
 	return n.to.url != "" && len(n.to.url) <= f.chunk && f.features.has(link)
 }
@@ -473,7 +472,7 @@ func (f *cardForm) leaveLink(n *node) {
 	f.appendTitle(n)
 }
 
-// appendTitle adds a link's title, which a card does not show otherwise.
+// appendTitle adds a link's title as text, because cards do not show titles.
 func (f *cardForm) appendTitle(n *node) {
 	if n.to.title != "" {
 		f.appendLong(` "`+n.to.title+`"`, 0)
@@ -534,7 +533,7 @@ func appendMarkdown(b []byte, s string) []byte {
 	return b
 }
 
-// isOrdinal says whether the last line of b is a number so far.
+// isOrdinal reports whether the last line of b is a number so far.
 //
 // With a point or a bracket behind it Markdown would begin a numbered list. Ten digits and
 // more never do (CommonMark 0.31.2, section 5.2).
@@ -572,8 +571,7 @@ func (f *cardForm) flushBlock() {
 
 // textBlock returns the element of a text.
 //
-// The slice has no room behind it, so that an append to it cannot write into the next
-// element.
+// The slice is at its capacity, so that an append to it cannot write into the next element.
 func (f *cardForm) textBlock(text []byte) []byte {
 	start := len(f.json)
 	f.json = f.appendTextBlock(f.json, text)
@@ -599,8 +597,7 @@ func (f *cardForm) emitElement(json []byte) { f.emitTo(json, len(f.plain.buf)-f.
 
 // emitTo adds an element that stands for the plain text up to end.
 //
-// A quote becomes a container with a grey ground, since text blocks have no marks of
-// quotes.
+// A quote becomes a container with a grey ground, since text blocks lack a mark for quotes.
 func (f *cardForm) emitTo(json []byte, end int) {
 	if f.quotes > 0 {
 		json = append(append([]byte(`{"type":"Container","style":"emphasis","items":[`), json...), "]}"...)
@@ -615,7 +612,7 @@ func appendJSON[S string | []byte](b []byte, s S) []byte {
 	return b
 }
 
-// Of a block of code.
+// Parts of a block of code.
 const (
 	codeBegin = `{"type":"Container","style":"emphasis","items":[`
 	codeLine  = `{"type":"RichTextBlock","spacing":"None","inlines":[{"type":"TextRun","fontType":"Monospace","text":`
@@ -681,7 +678,7 @@ func keepIndent(line string) string {
 	return strings.Repeat("\u00a0", len(line)-len(text)+3*strings.Count(line[:len(line)-len(text)], "\t")) + text
 }
 
-// enterTable begins a table. One that is not a grid, or stands in a list, becomes text.
+// enterTable begins a table. A table that is too wide, or stands in a list, becomes text.
 func (f *cardForm) enterTable(n *node) bool {
 	f.flushBlock()
 	if !isGrid(n) || f.lists > 0 || !f.features.has(table) {
@@ -701,10 +698,9 @@ func columnsOf(n *node) int {
 	return int(widest)
 }
 
-// isGrid says whether a table is small enough in its width to be shown as one.
+// isGrid reports whether a table is small enough in its width to be shown as one.
 //
-// A table in which a single cell is long is no grid as a whole, so that all its rows are shown
-// in one way.
+// A single long cell turns the entire table into text, so that all its rows look alike.
 func isGrid(n *node) bool {
 	for r := n.first; r != nil; r = r.next {
 		if r.kids > maxColumns {
@@ -797,12 +793,12 @@ func (f *cardForm) tableText() {
 	}
 }
 
-// isRTL says whether the first strong character of a text runs from right to left. A text
+// isRTL reports whether the first strong character of a text runs from right to left. A text
 // without one runs from left to right.
 func isRTL(text string) bool { return strongClass(text) == bidi.R }
 
-// strongClass returns the class of the first strong character of a text: bidi.L, or bidi.R for
-// what runs from right to left; bidi.ON: it has none.
+// strongClass returns the class of the first strong character of a text: bidi.L, bidi.R for right
+// to left, or bidi.ON without one.
 //
 // The strong classes are R, AL and L of Unicode Standard Annex 9, section 3.3.2 (rule P2).
 func strongClass(text string) bidi.Class {
@@ -826,8 +822,7 @@ func strongClass(text string) bidi.Class {
 
 // joinCard joins elements to a card. plain is their plain form.
 //
-// fallbackText is what a client shows that does not know this version, and what a
-// notification shows.
+// A client that does not know this version shows fallbackText, and so does a notification.
 func joinCard(elements []element, plain string, rtl bool) []byte {
 	size := len(plain)*9/8 + 256
 	for _, e := range elements {
@@ -848,7 +843,7 @@ func joinCard(elements []element, plain string, rtl bool) []byte {
 	return append(b, "]}"...)
 }
 
-// envelope is what a message holds besides its card. Teams counts the whole of it.
+// envelope is the size of a message without its card. Teams counts the whole of it.
 //
 // It is an estimate on the safe side: the envelope's own members take some hundred bytes.
 const envelope = 1 << 10

@@ -1,7 +1,6 @@
-// This file takes out of a source what no channel may have: broken UTF-8, controls, and
-// marks that turn the direction of text without an end. It runs before the parser, so that
-// no later step meets them, and again on each part of a text, where a cut may have left a
-// mark without its partner.
+// This file removes the characters that channels must not have: broken UTF-8, controls, and
+// unbalanced marks of text direction. It runs before the parser, so that no later step meets them,
+// and again on each part of a text, where a cut may have left a mark without its partner.
 //
 // Marks of direction matter for safety: an override or an open embedding shows a link or an
 // amount in another order than it is sent.
@@ -29,7 +28,7 @@ const (
 // but tabs, and whose controls of order are balanced within each line. Overrides go: they
 // make a text look like another one.
 //
-// It is idempotent, and returns s itself, without an allocation, if there is nothing to do.
+// It is idempotent, and returns s itself, without an allocation, if s is clean.
 func clean(s string) string {
 	if isClean(s) {
 		return s
@@ -67,8 +66,7 @@ func stripControls(s string) string {
 	}, s)
 }
 
-// isClean says whether nothing would be taken out, without an allocation: so it
-// is mostly.
+// isClean reports whether nothing would be taken out, without an allocation: so it is mostly.
 func isClean(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -82,8 +80,8 @@ func isClean(s string) bool {
 	return true
 }
 
-// isCleanUnicode is isClean for what is not ASCII alone: no controls, no
-// separators of lines, no marks that turn the direction, no broken UTF-8.
+// isCleanUnicode is isClean for text with characters beyond ASCII. It finds controls, line
+// separators, marks of direction and broken UTF-8.
 func isCleanUnicode(s string) bool {
 	for i, r := range s {
 		switch {

@@ -1,6 +1,6 @@
-// This file finds emojis and graphemes. What emoji.txt has is generated from
-// Unicode's data; the boundaries of graphemes are those of Unicode Standard Annex 29. No
-// channel parts a grapheme, since half a family shows as something else.
+// This file finds emojis and graphemes. emoji.txt is generated from Unicode's data. The boundaries
+// of graphemes are those of Unicode Standard Annex 29. No channel parts a grapheme, since half a
+// family shows as something else.
 
 package channel
 
@@ -55,11 +55,11 @@ const (
 // digits, # and *.
 const firstEmoji = '\u00A9'
 
-// isEmoji says whether a grapheme is shown as a picture: by itself, or as what follows
-// the character asks for it. Digits, © and ☎ are characters without such a sign.
+// isEmoji reports whether a grapheme is shown as a picture, by itself or because a sign after the
+// character requests it. Digits, © and ☎ are characters without such a sign.
 //
-// g is one grapheme. What asks for the picture is the emoji style (FE0F), a joiner, or a
-// tone of skin (1F3FB to 1F3FF).
+// g is one grapheme. Such a sign is the emoji style (FE0F), a joiner, or a tone of skin (1F3FB to
+// 1F3FF).
 func isEmoji(g string) bool {
 	r, n := utf8.DecodeRuneInString(g)
 	rest := g[n:]
@@ -73,7 +73,7 @@ func isEmoji(g string) bool {
 	return style != textStyle && (unicode.Is(presentation, r) || asksForPicture(style))
 }
 
-// asksForPicture says whether what follows a sign has it shown as a picture.
+// asksForPicture reports whether a sign makes the character before it a picture.
 func asksForPicture(style rune) bool {
 	return style == emojiStyle || style == joiner || style >= 0x1F3FB && style <= 0x1F3FF
 }
@@ -102,8 +102,8 @@ func endOfGrapheme(s string, from int) int {
 	return from + end
 }
 
-// nextUnicode returns where the first byte at or behind from is that is not ASCII, less
-// the character before it, which may be the base of a grapheme.
+// nextUnicode returns the place of the first non-ASCII byte from from on, or of the character
+// before it, since that may be the base of a grapheme.
 func nextUnicode(s string, from int) int {
 	for i := from + asciiPrefix(s[from:]); i < len(s); i++ {
 		if s[i] >= 0x80 {
@@ -150,7 +150,7 @@ func replaceEmojis(s string, replace func(string) string) string {
 // emojisIn lists those of s, each once.
 func emojisIn(s string) []string {
 	var list []string
-	var seen map[string]bool // most texts have none
+	var seen map[string]bool // most texts are without emojis
 	replaceEmojis(s, func(g string) string {
 		if !seen[g] {
 			if seen == nil {

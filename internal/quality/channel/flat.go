@@ -1,8 +1,7 @@
-// This file keeps marks apart from the text that they mark, for WhatsApp. So a cut can be
-// chosen by the text alone, and what is open at the cut is closed in one part and opened
-// again in the next. It also guards characters of the source that WhatsApp would take for
-// marks: that service has no escape, so a word joiner (U+2060), which is not shown, is put
-// behind them.
+// This file keeps marks apart from the text that they mark, for WhatsApp. So a cut is chosen by the
+// text alone. A mark that is open at the cut is closed in one part and opened again in the next. It
+// also guards characters of the source that WhatsApp would take for marks. WhatsApp lacks an
+// escape, so an invisible word joiner (U+2060) is put after them.
 //
 // The rules about which characters pair are observed ones; docs/channel-rules.md has them.
 
@@ -18,8 +17,8 @@ import (
 	"sluice/internal/base/markdown"
 )
 
-// flat is a text with marks that are not in it: they are put in when a part is written,
-// so that what is open at a cut can be closed and opened again.
+// flat is a text and, apart from it, its marks. The marks are put in when a part is written, so
+// that marks open at a cut can be closed and opened again.
 //
 // Offsets are in bytes of text. It does not change once it was made, so that parts may be
 // measured and written in any order.
@@ -29,10 +28,11 @@ type flat struct {
 	guards  []int  // where a U+2060 is put in: behind characters that would be marks
 	unsplit []span // code and links
 	marked  bool
-	limit   int // of a part, in units of UTF-16; 0: there is none
+	limit   int // of a part, in units of UTF-16; 0 without a limit
 }
 
-// guard is put behind a character that WhatsApp would take for a mark. It has no escape.
+// guard is put behind a character that WhatsApp would take for a mark. The word joiner is
+// invisible.
 const guard = "\u2060"
 
 // makeFlat ends the text. Marks that would show as characters go.
@@ -62,19 +62,19 @@ func (f *textForm) makeFlat() *flat {
 	return fl
 }
 
-// wordBefore says whether a letter or digit stands before position at.
+// wordBefore reports whether a letter or digit stands before position at.
 func wordBefore(text string, at int) bool {
 	r, _ := utf8.DecodeLastRuneInString(text[:at])
 	return isWord(r)
 }
 
-// wordBehind says whether a letter or digit stands at position at.
+// wordBehind reports whether a letter or digit stands at position at.
 func wordBehind(text string, at int) bool {
 	r, _ := utf8.DecodeRuneInString(text[at:])
 	return isWord(r)
 }
 
-// isWord says whether r belongs to a word. What cannot be read does not.
+// isWord reports whether r belongs to a word. An invalid rune does not.
 func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
@@ -96,8 +96,8 @@ type sign struct {
 	open, close bool // it may begin a span, or end one
 }
 
-// guardAll keeps c from being read as markup, line by line. It returns line, which it uses
-// for the signs of one.
+// guardAll keeps c from being read as markup, line by line. It reuses line for the signs of each
+// line, and returns it.
 //
 // Spans of code and links are left as they are: in a link a word joiner would change the
 // target.
@@ -154,8 +154,8 @@ func (fl *flat) signAt(at int) sign {
 
 // guardLine puts something between signs that would pair up.
 //
-// A sign of the source is guarded if it could open a span that something closes later, or
-// close one that was opened before. One without a partner stays, as it is shown.
+// A sign of the source is guarded if it could open a span that something closes later, or close one
+// that was opened before. A sign without a partner stays, as WhatsApp shows it.
 func (fl *flat) guardLine(line []sign) {
 	if len(line) < 2 {
 		return
@@ -179,10 +179,11 @@ func (fl *flat) guardLine(line []sign) {
 	}
 }
 
-// partText returns the text from start to end. What is open at either is opened, and closed.
+// partText returns the text from start to end. Marks that are open at start are opened, and marks
+// that are open at end are closed.
 //
-// start and end are ends of graphemes. The text between the marks is unchanged, so that all
-// parts in a row say what the whole says.
+// start and end are ends of graphemes. The text between the marks is unchanged, so the parts in a
+// row have the complete text.
 func (fl *flat) partText(start, end int) string {
 	if !fl.marked || start == end {
 		return fl.text[start:end]
@@ -229,8 +230,8 @@ func (fl *flat) partText(start, end int) string {
 	return b.String()
 }
 
-// quoteAt returns the marks of the quote that a part begins in. Where parts are so short that
-// those would leave no room for a text there are none.
+// quoteAt returns the marks of the quote that a part begins in. It returns "" where parts are too
+// short for the marks and a text.
 func (fl *flat) quoteAt(start int) string {
 	line := strings.LastIndexByte(fl.text[:start], '\n') + 1
 	if line == start || !strings.HasPrefix(fl.text[line:], "> ") {
@@ -246,10 +247,10 @@ func (fl *flat) quoteAt(start int) string {
 	return fl.text[line:end]
 }
 
-// markCost is the cost, in UTF-16 units, of what is put into a part from start to end.
+// markCost is the cost of the marks and guards in a part from start to end, in UTF-16 units.
 //
-// It may count more than part writes, never less: splitter's promise that a part fits
-// depends on it.
+// It may count more than partText writes, never less: splitter's promise that a part fits depends
+// on it.
 func (fl *flat) markCost(start, end int) int {
 	if !fl.marked {
 		return 0

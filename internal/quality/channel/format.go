@@ -1,7 +1,7 @@
-// This file is the package's front: a Formatter takes Markdown and returns the Response of
-// its channel. It runs the steps in order (clean, parse, walk, cut) and fills in what is
-// reported of them. Which form walks the tree is in text.go, html.go, card.go; how texts
-// are cut is in split.go and sms.go.
+// This file is the package's front: a Formatter takes Markdown and returns the Response of its
+// channel. It runs the steps in order (clean, parse, walk, cut) and fills in the metadata. The
+// forms that walk the tree are in text.go, html.go and card.go. The cutting of texts is in split.go
+// and sms.go.
 //
 // A Formatter keeps memory between texts, in a pool: a turn of a channel formats several
 // texts of like size, and most of the cost is nodes.
@@ -21,11 +21,11 @@ import (
 	"sluice/internal/base/markdown"
 )
 
-// Input is what is worded.
+// Input is the input of a Formatter.
 type Input struct {
 	RequestID string
 	Text      string // Markdown
-	Before    string // Markdown in front of it, which is not part of a subject; may be empty
+	Before    string // Markdown in front of it, not part of a subject; may be empty
 	After     string // Markdown behind it; may be empty
 	Subject   string // of an e-mail; empty: made of the text
 	Locale    string // BCP 47, for lang of an e-mail; may be empty
@@ -55,7 +55,7 @@ type Response struct {
 // Part is one message of several.
 type Part struct {
 	Sequence int `json:"sequence"` // from 1
-	// Content is what is sent, the indicator included.
+	// Content is sent as it is, the indicator included.
 	Content   string `json:"content"`
 	Indicator string `json:"continuation_indicator,omitempty"`
 	ChannelFields
@@ -81,13 +81,13 @@ type Metadata struct {
 	// Degraded lists the constructs that became text.
 	Degraded       []string `json:"degraded"`
 	Transliterated bool     `json:"transliterated"`
-	LinksDropped   int      `json:"links_dropped,omitzero"` // targets that are no link
+	LinksDropped   int      `json:"links_dropped,omitzero"` // targets that are not allowed
 	Truncated      bool     `json:"truncated,omitzero"`     // text behind the last part is lost
 	MarkupIgnored  bool     `json:"markup_ignored,omitzero"`
 	ClipRisk       bool     `json:"clip_risk,omitzero"` // Gmail may cut the e-mail
 }
 
-// ContentType is the type of what is sent.
+// ContentType returns the media type of the message.
 func (r *Response) ContentType() string {
 	switch r.form {
 	case Teams:
@@ -105,29 +105,29 @@ type Formatter struct {
 	scratch sync.Pool // of *scratch
 }
 
-// scratch is what a text is worded with, kept for the next one.
+// scratch is reusable memory for one text.
 //
-// One goroutine has it at a time. Nothing in it may be part of a Response, as the next text
-// is written over it.
+// It belongs to one goroutine at a time. A Response must not refer to it, as the next text
+// overwrites it.
 type scratch struct {
 	nodes arena
 	form  textForm
 }
 
-// New returns a Formatter of a spec that Check has no fault with.
+// New returns a Formatter of a spec. Check must have found no fault in it.
 func New(spec Spec) *Formatter {
 	return &Formatter{spec: spec, parser: markdown.NewParser()}
 }
 
-// Spec returns what the formatter goes by.
+// Spec returns the formatter's spec.
 func (f *Formatter) Spec() Spec { return f.spec }
 
-// Format words a text. The error is why ctx has ended, which is looked at every few
-// milliseconds; there is no other.
+// Format words a text. The only error is the cause for which ctx has ended. ctx is checked every
+// few milliseconds.
 //
-// What cannot be read as Markdown is text. The time grows with the length of the text, for
-// any input (markdown.Bearable refuses the sources that a parser would take long for). At
-// is written as UTC and otherwise not used.
+// Unreadable Markdown is text. The time grows with the length of the text, for any input
+// (markdown.Bearable refuses the sources that a parser would take long for). At is written as UTC
+// and otherwise not used.
 func (f *Formatter) Format(ctx context.Context, in Input) (*Response, error) {
 	r := &Response{RequestID: in.RequestID, Channel: f.spec.Name, Parts: []Part{}, FormattedAt: in.At.UTC(), form: f.spec.Form}
 	if f.spec.Form == Web {
@@ -172,8 +172,7 @@ func (f *Formatter) Format(ctx context.Context, in Input) (*Response, error) {
 	return r, nil
 }
 
-// sourceOf returns what is worded. Somebody else's is read once for both, unless it has what
-// no channel may have.
+// sourceOf returns the source of a text. It shares the caller's source, unless that needs cleaning.
 func (f *Formatter) sourceOf(w *markdown.Watch, in *Input) *markdown.Source {
 	text := clean(in.Before + in.Text + in.After)
 	if in.Source != nil && in.Source.Text() == text {
@@ -212,7 +211,7 @@ func (f *Formatter) newEmojiFilter() func(string) string {
 
 // draft is a response in the making.
 //
-// One goroutine makes one response.
+// A response is made by one goroutine.
 type draft struct {
 	*Formatter
 	in      Input
@@ -224,7 +223,7 @@ type draft struct {
 	lost    uint32 // kinds that became text, a bit each
 }
 
-// recordDegraded notes a construct that became text.
+// recordDegraded records a construct that became text.
 func (d *draft) recordDegraded(k kind) { d.lost |= 1 << k }
 
 // degradedNames lists the constructs that became text by their names, each once.
@@ -239,8 +238,8 @@ func (d *draft) degradedNames() []string {
 	return list
 }
 
-// constructName returns the name under which a report lists what became text; image and list
-// have names that no feature has. "": it is not listed.
+// constructName returns the name that a report has for a degraded construct, or "" if it is not
+// listed. Images and lists have names that differ from features.
 //
 // The names are part of the public interface (metadata.degraded).
 func constructName(k kind) string {
@@ -279,8 +278,7 @@ func (d *draft) textForm(marked bool) *textForm {
 
 // makeText makes the forms that are one text: WhatsApp, plain, SMS.
 //
-// Content is what all parts together say. It has no indicators, and dots if the end is
-// missing.
+// Content is the text of all parts, without indicators. It ends with dots if the text was cut.
 func (d *draft) makeText() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
@@ -373,15 +371,15 @@ func (d *draft) makeSMS(fl *flat) {
 	d.out.Content = content.String()
 }
 
-// countSMS is what an SMS costs in an encoding.
+// countSMS returns the units and segments of an SMS in an encoding.
 func countSMS(content string, e Encoding) ChannelFields {
 	units, segments := e.countUnits(content)
 	return ChannelFields{Encoding: e, Units: units, Segments: segments}
 }
 
-// indicatorOf is what says which part of how many one is; empty: nothing does.
+// indicatorOf returns the number of a part among all, or "" without an indicator.
 //
-// The form is "(2/3)", from 1. A text of one part has none.
+// The form is "(2/3)", from 1. A text of one part is without an indicator.
 func (d *draft) indicatorOf(i, of int) string {
 	if d.spec.Indicator == noIndicator || of < 2 {
 		return ""
@@ -407,11 +405,11 @@ func withSuffix(body, indicator string) string {
 	return body + " " + indicator
 }
 
-// withIndicator joins a text and its indicator, which stands on a line of its own next to what only
-// counts at the begin or end of one.
+// withIndicator joins a text and its indicator. The indicator gets its own line next to markup that
+// counts only at the begin or end of a line.
 //
-// A quote, a fence or indented text would be no such thing with an indicator in front of it
-// on its line.
+// An indicator in front on its line would turn a quote, a fence or an indented text into plain
+// text.
 func withIndicator(body, indicator string, where Indicator) string {
 	switch {
 	case indicator == "":

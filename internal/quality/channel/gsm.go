@@ -1,7 +1,6 @@
-// This file has the alphabet of an SMS. A text that it can say costs seven bits a character
-// instead of sixteen, so that signs which have a plain form (quotes, dashes, arrows,
-// fractions) are written in it. Letters are never replaced: "señor" and "senor" are two
-// words.
+// This file has the alphabet of an SMS. A text in this alphabet costs seven bits a character
+// instead of sixteen. So signs with a plain form (quotes, dashes, arrows, fractions) are written in
+// that. Letters are never replaced: "señor" and "senor" are two words.
 
 package channel
 
@@ -40,7 +39,7 @@ func septetsOf(r rune) int {
 	return 0
 }
 
-// plainSigns are what stands for a sign where GSM-7 is to do.
+// plainSigns has the GSM-7 text for signs outside GSM-7.
 var plainSigns = func() map[rune]string {
 	of := map[rune]string{}
 	for form, signs := range map[string]string{

@@ -1,7 +1,6 @@
-// This file makes the HTML of an e-mail. Nothing of the source is taken over as markup: the
-// form writes a closed set of elements with fixed attributes, and all text is escaped.
-// There are no images, scripts, style sheets or remote addresses but the targets of links,
-// which tree.go has checked.
+// This file makes the HTML of an e-mail. No markup of the source is taken over: the form writes a
+// closed set of elements with fixed attributes, and escapes all text. Images, scripts, style sheets
+// and remote addresses never occur. The targets of links, checked by tree.go, are the exception.
 
 package channel
 
@@ -13,12 +12,12 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// htmlForm makes the HTML of an e-mail: elements of a closed set with inline style, all
-// else escaped. What it writes is what golang.org/x/net/html writes of it, so that a
-// sanitizer leaves every byte as it is.
+// htmlForm makes the HTML of an e-mail: elements of a closed set with inline style, all else
+// escaped. Its output is what golang.org/x/net/html would write again, so that a sanitizer leaves
+// every byte as it is.
 //
-// rows is the number of the row in the table at hand; 0 is its header. Tables do not nest,
-// as Markdown has no such thing.
+// rows is the number of the row in the table at hand; 0 is its header. Tables do not nest in
+// Markdown.
 type htmlForm struct {
 	features Features // that are shown as such
 	degrade  func(kind)
@@ -52,7 +51,7 @@ const (
 // alignments are those that a cell may have, by its number.
 var alignments = [...]string{"start", "left", "right", "center"}
 
-// tags are what a node of a kind begins and ends with, whatever it holds.
+// tags are the first and the last tag of a kind of node, whatever it contains.
 var tags = [...]struct{ open, close string }{
 	item:      {"<li>", "</li>\n"},
 	rule:      {"<hr>\n", ""},
@@ -90,8 +89,8 @@ func appendHTML(b []byte, s string) []byte {
 	return append(b, s[from:]...)
 }
 
-// enterNode begins a node. Its direction is that of its text: an answer may hold Arabic and
-// English, and what a mail program makes of dir="auto" ends at the first block within.
+// enterNode begins a node. Its direction is that of its text: an answer may mix Arabic and English,
+// and the effect of dir="auto" ends at the first block within.
 func (f *htmlForm) enterNode(n *node) bool {
 	if f.features.lacks(n.kind) {
 		return f.beginText(n)
@@ -152,7 +151,7 @@ func (f *htmlForm) beginText(n *node) bool {
 	return true
 }
 
-// beginTarget begins a link or an image, of which the text is shown.
+// beginTarget begins a link or an image, and shows its text.
 func (f *htmlForm) beginTarget(n *node) bool {
 	text := textOf(n)
 	if text != "" && !showsTarget(n, text) {
@@ -210,7 +209,8 @@ func (f *htmlForm) enterQuote(n *node) {
 	f.blocks = append(f.blocks, openBlock{false, dir})
 }
 
-// enterParagraph begins a paragraph. The text of an item has no tags, or those of its direction.
+// enterParagraph begins a paragraph. The text of an item gets a tag only if its direction differs
+// from the list's.
 func (f *htmlForm) enterParagraph(n *node) {
 	if !f.inItem() {
 		f.writeMarkup("<p" + directionAttr(n) + ">")
@@ -241,7 +241,8 @@ func (f *htmlForm) closeBlock(s string) {
 	f.blocks = f.blocks[:len(f.blocks)-1]
 }
 
-// inItem says whether a paragraph is the text of an item, and so has no tags.
+// inItem reports whether a paragraph is the text of an item and so needs tags only for its
+// direction.
 func (f *htmlForm) inItem() bool { return len(f.blocks) > 0 && f.blocks[len(f.blocks)-1].tight }
 
 // enterList begins a list, which counts from the number that the source has.
@@ -257,10 +258,10 @@ func (f *htmlForm) enterList(n *node) {
 	f.blocks = append(f.blocks, openBlock{isTight(n), dir})
 }
 
-// isTight says whether no item of a list holds two paragraphs.
+// isTight reports whether no item of a list holds two paragraphs.
 //
-// A tight list is shown without the space between items (CommonMark 0.31.2, section 5.3, by
-// what the tree still knows of it).
+// A tight list is shown without space between items (CommonMark 0.31.2, section 5.3, as far as the
+// tree shows it).
 func isTight(n *node) bool {
 	for it := n.first; it != nil; it = it.next {
 		for c, seen := it.first, false; c != nil; c = c.next {
@@ -282,7 +283,7 @@ func (f *htmlForm) cellTag(n *node) string {
 	return "<td" + directionAttr(n) + ` style="` + styleCell + alignments[n.number] + `">`
 }
 
-// enterLink writes a link, which an image is too: nothing is loaded from afar.
+// enterLink writes a link. An image becomes one too: mails load nothing from afar.
 //
 // A link whose target was dropped is its text alone. The target is escaped as an attribute.
 func (f *htmlForm) enterLink(n *node) bool {
@@ -378,7 +379,8 @@ func directionOf(class bidi.Class) string {
 }
 
 // directionAttr returns the attribute for the direction of a node: that of the first strong
-// character of its text. It is empty if there is none: the node runs as what it stands in.
+// character of its text. It is empty without a strong character: the node takes the direction
+// around it.
 func directionAttr(n *node) string {
 	if n.kind == codeBlock || n.kind == code || n.kind == literal {
 		if dir := directionOf(strongClass(n.text)); dir != "" {

@@ -1,7 +1,6 @@
-// This file makes an e-mail: its two forms, a subject, and the message with both. The
-// message is for who delivers it and for files; it has no sender and no receiver. It is the
-// same for the same text and date, so that a delivery which is repeated can be recognized
-// by its Message-ID.
+// This file makes an e-mail: its two forms, a subject, and the message with both. A sender or a
+// file gets the message. It has neither a From nor a To. The same text and date give the same
+// message, so that its Message-ID identifies a repeated delivery.
 
 package channel
 
@@ -58,7 +57,7 @@ func (d *draft) makeMail() {
 
 // textTree is the tree of the text alone.
 //
-// A greeting in front of a text is no subject.
+// A greeting in front of a text must not become the subject.
 func (d *draft) textTree() *node {
 	if d.in.Before+d.in.After == "" {
 		return d.root
@@ -67,9 +66,9 @@ func (d *draft) textTree() *node {
 	return t.parseSource(d.parser.Source(d.watch, clean(d.in.Text)))
 }
 
-// headerText is what may stand in a header: one line.
+// headerText returns a text as one line, for a header.
 //
-// It has no line end whatever the source had: nothing can add a header of its own.
+// It never contains a line end, so a text cannot add a header.
 func headerText(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 
 // subjectOf returns the first heading, else the first sentence; of a table alone its first
@@ -123,18 +122,18 @@ func shortenText(s string, most int) string {
 	return s[:graphemeBefore(s, 0, len(s)-1)]
 }
 
-// Of a subject on its lines, in bytes.
+// Bounds of a subject on its lines, in bytes.
 const (
 	maxHeaderLine  = 69 // besides its name
 	maxEncodedWord = 42 // before it is encoded; RFC 2047, section 2, allows 75 afterwards
 )
 
-// isPrintable says whether a text is printable ASCII alone.
+// isPrintable reports whether a text is printable ASCII alone.
 func isPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
-// isPlainSubject says whether a subject stands in a header as it is.
+// isPlainSubject reports whether a subject stands in a header as it is.
 func isPlainSubject(subject string) bool {
 	return len(subject) <= maxHeaderLine && isPrintable(subject) && !strings.Contains(subject, "=?")
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JSON is what package json makes of m, which a test holds it to. Each turn of a channel
-// reports it.
+// JSON returns the same bytes as package json, faster. A test compares the two. Each turn of a
+// channel reports it.
 func (m *Metadata) JSON() jsontext.Value {
 	b := make([]byte, 0, 128)
 	b = appendTexts(append(b, `{"emojis_used":`...), m.EmojisUsed)
@@ -35,7 +35,7 @@ func appendTexts(b []byte, list []string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b, _ = jsontext.AppendQuote(b, s) // what is not UTF-8 is replaced
+		b, _ = jsontext.AppendQuote(b, s) // invalid UTF-8 is replaced
 	}
 	return append(b, ']')
 }

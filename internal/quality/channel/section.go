@@ -1,6 +1,6 @@
 // This file reads the section channels of the configuration file. An entry either changes a
-// built-in channel of its name or makes a new one that extends one. What a Spec may hold is
-// checked by Spec.Check, so that specs which come from elsewhere go by the same rules.
+// built-in channel of its name or makes a new one that extends one. Spec.Check checks the values,
+// so that specs from other places follow the same rules.
 
 package channel
 
@@ -38,7 +38,7 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 			*specs = append(*specs, spec)
 			switch d := n.Get("deliver"); {
 			case d == nil:
-			case spec.Form == Web: // its text streams: there is no message that could be sent
+			case spec.Form == Web: // its text streams: there is no message to send
 				d.FaultKey("belongs to " + namesBut(Web) + ": web has no messages")
 			default:
 				deliver(spec.Name, d)
@@ -47,7 +47,8 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 	}}
 }
 
-// readSpec reads a channel into s, which holds what it extends. null removes a limit.
+// readSpec reads a channel into s. s has the values of the channel that it extends. null removes a
+// limit.
 //
 // A key that is absent changes nothing. A limit of length without a number of parts gives 5
 // of them, for a channel that was never split would otherwise be cut.

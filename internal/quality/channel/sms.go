@@ -24,8 +24,8 @@ const (
 	encodingUCS2 Encoding = "UCS-2"
 )
 
-// capacity is how many units one segment holds: alone, and as one of several, each of
-// which begins with a header of six octets (3GPP TS 23.040, 9.2.3.24.1).
+// capacity returns the units of one segment: alone, and as one of several. Each of several begins
+// with a header of six octets (3GPP TS 23.040, 9.2.3.24.1).
 func (e Encoding) capacity() (alone, several int) {
 	if e == encodingGSM7 {
 		return 160, 153
@@ -33,10 +33,10 @@ func (e Encoding) capacity() (alone, several int) {
 	return 70, 67
 }
 
-// packer counts the segments of an SMS. What belongs together is not parted: an escape
-// pair, a surrogate pair, a grapheme.
+// packer counts the segments of an SMS. It does not part an escape pair, a surrogate pair or a
+// grapheme.
 //
-// It is a small value: a copy of it is a question about what would fit, and costs nothing.
+// It is a small value, so a copy can test whether more would fit.
 type packer struct {
 	alone, several int
 	units          int
@@ -99,10 +99,10 @@ type run struct {
 	dropsSpaces bool // the spaces go as well
 }
 
-// has says whether a place is in the run.
+// has reports whether a place is in the run.
 func (r run) has(at int) bool { return at >= r.start && at < r.end }
 
-// inGSM returns what stands for a grapheme in GSM-7.
+// inGSM returns the GSM-7 text for a grapheme.
 //
 // before is the byte in front of it as it is sent. An emoji without a word becomes the
 // empty text, with ok.
@@ -123,8 +123,8 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 	return transliterateGSM(g, before)
 }
 
-// wordOf is the word of an emoji; empty: it has none. The sign that asks for the picture, which
-// many writers leave out and others add, makes no other emoji of it.
+// wordOf returns the word of an emoji, or "". The emoji style sign does not matter: many writers
+// leave it out and others add it.
 func (m *sms) wordOf(g string) string {
 	if word, ok := m.words[g]; ok {
 		return word
@@ -147,14 +147,14 @@ func (m *sms) asciiInGSM(g string) (s string, ok bool) {
 	return "", false
 }
 
-// joinsNumber says whether s is a fraction that would become a part of the number before it: 1½
-// is no 11/2.
+// joinsNumber reports whether s is a fraction that would join the number before it: 1½ must not
+// become 11/2.
 func joinsNumber(s string, before byte) bool {
 	return len(s) == 3 && s[1] == '/' && '0' <= before && before <= '9'
 }
 
-// transliterateGSM writes a grapheme in characters of GSM-7; before is what
-// stands in front of it. ok is false if there is no such form.
+// transliterateGSM writes a grapheme in characters of GSM-7. before is the byte in front of it. ok
+// is false without such a form.
 func transliterateGSM(g string, before byte) (string, bool) {
 	var out string
 	for _, r := range g {
@@ -173,12 +173,12 @@ func transliterateGSM(g string, before byte) (string, bool) {
 	return out, true
 }
 
-// eachGSM writes text from start on in GSM-7 for as long as that is possible and take says
-// so. take gets what stands for the text up to end; where that is the text itself, it may
-// be many characters, each of which is one grapheme.
+// eachGSM gives accept the GSM-7 text from start on, until it returns false or a grapheme cannot be
+// written in GSM-7. The argument end is where the text's original ends. With itself set, s is the
+// original: many characters, each one grapheme.
 //
-// It drops the space that an emoji leaves behind, and puts one in where two words would
-// touch, of which one may be that of an emoji. The result is the same from whatever place a part begins.
+// It drops the space after a removed emoji, and adds a space where two words would touch, also if
+// one is an emoji's. The result is the same from whatever place a part begins.
 func (m *sms) eachGSM(start int, accept func(s string, end int, itself bool) bool) {
 	last := joint{before: ' '}
 	for at := start; at < len(m.text); {
@@ -237,7 +237,7 @@ type joint struct {
 	replaced bool // the last grapheme was an emoji
 }
 
-// joinText returns s, which stands for the grapheme g, as it is written behind the last one.
+// joinText returns s, the text for the grapheme g, as it is written after the previous one.
 func (j *joint) joinText(g, s string, isReplaced bool) string {
 	switch {
 	case s == "":
@@ -253,11 +253,11 @@ func (j *joint) joinText(g, s string, isReplaced bool) string {
 	return s
 }
 
-// isLeftOut says whether a grapheme is an emoji that no word stands for.
+// isLeftOut reports whether a grapheme is an emoji that no word stands for.
 func (m *sms) isLeftOut(g string) bool { return len(g) > 1 && isEmoji(g) && m.wordOf(g) == "" }
 
-// dropsSpace says whether the space at a place goes with the emojis next to it: what follows them
-// ends a line or a sentence. behind says that there is one in front of it.
+// dropsSpace reports whether the space at a place goes with the emojis next to it, because a line
+// or a sentence ends after them. behind is true if an emoji stands in front of it.
 func (m *sms) dropsSpace(at int, behind bool) bool {
 	if m.blanks.has(at) {
 		return m.blanks.dropsSpaces
@@ -276,13 +276,14 @@ func (m *sms) dropsSpace(at int, behind bool) bool {
 	return m.blanks.dropsSpaces
 }
 
-// closesText says whether a text begins with what no space stands in front of, or is at its end.
+// closesText reports whether a text is empty, or begins with a mark that follows its word without a
+// space.
 func closesText(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return text == "" || strings.ContainsRune("\n.,;:!?)]}…»”。，、！？", r)
 }
 
-// isWordByte says whether c belongs to a word.
+// isWordByte reports whether c belongs to a word.
 func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
 }
@@ -303,12 +304,12 @@ func addUCS(p *packer, g string) {
 	p.add(n)
 }
 
-// hasRoom says whether p has room for behind more.
+// hasRoom reports whether p has room for behind more.
 //
 // p is a copy. The shortcut avoids packing behind for all but the last segments of a part.
 func (m *sms) hasRoom(p packer, behind int) bool {
 	if m.maxUnits == 0 || p.units+behind <= m.maxUnits {
-		// Whatever they begin and end with, so many units need no more segments.
+		// At this size the part fits, wherever its segments begin and end.
 		if m.maxSegments == 0 || p.full+2+behind/p.several < m.maxSegments {
 			return true
 		}
@@ -321,7 +322,7 @@ func (m *sms) hasRoom(p packer, behind int) bool {
 //
 // The result is the end of a grapheme, or start.
 func (m *sms) gsmReach(start int, r room) int {
-	// Most texts are nothing but characters that stand for themselves.
+	// Most texts contain only characters that stand for themselves.
 	if n, cost := plainGSM(m.text[start:]); start+n == len(m.text) && m.surelyFits(cost+r.before+r.after) {
 		return len(m.text)
 	}
@@ -369,9 +370,9 @@ func (m *sms) partSMS(start, end int) sms {
 	return sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
 }
 
-// surelyFits says whether a part has room for so many units of GSM-7 wherever its segments
-// end: each may lack one unit, as an escape and its character stay together. A part for
-// which it says no may have room as well.
+// surelyFits reports whether a part has room for so many units of GSM-7 wherever its segments end:
+// each may lack one unit, as an escape and its character stay together. If surelyFits returns
+// false, the part may fit all the same.
 func (m *sms) surelyFits(units int) bool {
 	_, several := encodingGSM7.capacity()
 	return (m.maxUnits == 0 || units <= m.maxUnits) && (m.maxSegments == 0 || units/(several-1) < m.maxSegments)
@@ -412,9 +413,9 @@ func (m *sms) reach(start int, r room) int {
 	return max(gsm, m.ucsReach(start, r))
 }
 
-// plainGSM returns how many bytes of a text, from its begin, are characters of GSM-7 that
-// are a grapheme each, and what they cost. A character before one that is not in GSM-7 may
-// be the base of a grapheme, and is left out.
+// plainGSM returns the number of bytes at the begin of a text that are GSM-7 characters of one
+// grapheme each, and their cost. A character before one that is not in GSM-7 may be the base of a
+// grapheme, and is left out.
 func plainGSM(text string) (n, units int) {
 	size, cost := 0, 0 // of the last one
 	for n < len(text) {
@@ -463,7 +464,7 @@ func (m *sms) writePart(start, end int, r room) (string, Encoding) {
 	return part.text, encodingUCS2
 }
 
-// fitsGSM says whether a part has room for a text in GSM-7.
+// fitsGSM reports whether a part has room for a text in GSM-7.
 func (m *sms) fitsGSM(text string, r room) bool {
 	p := newPacker(encodingGSM7)
 	p.reserve(r.before)
@@ -471,14 +472,14 @@ func (m *sms) fitsGSM(text string, r room) bool {
 	return m.hasRoom(p, r.after)
 }
 
-// countUnits returns what a text costs.
+// countUnits returns the units and segments of a text.
 //
-// s was written in that encoding. A text in GSM-7 without escapes needs no packing: every
-// segment but the last is full.
+// s was written in that encoding. A GSM-7 text without escapes is not packed: all its segments but
+// the last are full.
 func (e Encoding) countUnits(s string) (units, segments int) {
 	p := newPacker(e)
 	if n, cost := plainGSM(s); e == encodingGSM7 && n == len(s) {
-		if cost == utf8.RuneCountInString(s) { // there is no escape, which could not be parted
+		if cost == utf8.RuneCountInString(s) { // without an escape, which could not be parted
 			if cost <= p.alone {
 				return cost, min(1, cost)
 			}

@@ -1,6 +1,5 @@
-// This file says what a channel is: a Spec with its limits, and the six that are built in.
-// A limit of a service is in docs/channel-rules.md with its source and date; here is only its
-// number.
+// This file defines a channel: a Spec with its limits, and the six built-in ones. A limit of a
+// service is in docs/channel-rules.md with its source and date; here is only its number.
 
 package channel
 
@@ -24,8 +23,8 @@ const (
 
 // Features are the constructs of Markdown that a channel shows as markup.
 //
-// The zero value shows none. Bits are in the order of featureNames, which is public in the
-// configuration; they are never stored.
+// The zero value shows none. Bits are in the order of featureNames, the public names in the
+// configuration. They are never stored.
 type Features uint16
 
 // featureNames are the names of features, as in the configuration, in the order of
@@ -34,7 +33,7 @@ func featureNames() []string {
 	return []string{"bold", "italic", "strike", "headers", "tables", "links", "code", "lists", "quotes"}
 }
 
-// featureOf is what a construct needs to be shown as markup; 0: nothing.
+// featureOf has the feature that a construct needs to be shown as markup, or 0.
 var featureOf = [...]Features{
 	bold: 1 << 0, italic: 1 << 1, struck: 1 << 2, heading: 1 << 3, table: 1 << 4, link: 1 << 5, image: 1 << 5,
 	code: 1 << 6, codeBlock: 1 << 6, list: 1 << 7, quote: 1 << 8, lineBreak: 0,
@@ -63,14 +62,14 @@ func (f Features) Names() []string {
 	return list
 }
 
-// has says whether what k needs is in f. What needs nothing, such as a
-// paragraph, is in none.
+// has reports whether what k needs is in f. A construct without a feature, such as a paragraph, is
+// never in it.
 func (f Features) has(k kind) bool { return f&featureOf[k] != 0 }
 
-// lacks says whether nodes of a kind need a feature that is not there.
+// lacks reports whether nodes of a kind need a feature that is not there.
 func (f Features) lacks(k kind) bool { return featureOf[k]&^f != 0 }
 
-// shownFeatures is what is shown as markup.
+// shownFeatures returns the features that are shown as markup.
 func (s *Spec) shownFeatures() Features {
 	if !s.Markdown {
 		return 0
@@ -78,7 +77,7 @@ func (s *Spec) shownFeatures() Features {
 	return s.Features
 }
 
-// Indicator is where a part says which one it is.
+// Indicator is the position of a part's indicator.
 type Indicator string
 
 // Indicators: "(2/3) " in front, " (2/3)" behind, or none.
@@ -99,7 +98,7 @@ const (
 // EmojisMax is the policy that keeps the first n.
 func EmojisMax(n int) string { return emojisMax + strconv.Itoa(n) }
 
-// Spec says how one channel words what it is given.
+// Spec describes how one channel words a text.
 type Spec struct {
 	Name string
 	// Form is the one of the six that this channel is, or extends.
@@ -163,8 +162,8 @@ const (
 // Check returns what keeps a Spec from being used, each with the key of the configuration
 // that it is about.
 //
-// nil and an empty map both mean that there is no fault. It does not look at names, which
-// ByName resolves.
+// nil and an empty map both mean that the spec is valid. It does not look at names, which ByName
+// resolves.
 func (s *Spec) Check() map[string]string {
 	faults := map[string]string{}
 	least := minLength
@@ -200,8 +199,8 @@ func (s *Spec) maxEmojis() int {
 	return -1
 }
 
-// ByName returns the specs by their names: the built-in ones, and own ones, which may
-// stand in place of those.
+// ByName returns the built-in specs and own by their names. A spec of own replaces a built-in one
+// of its name.
 //
 // The map is the caller's own.
 func ByName(own []Spec) map[string]Spec {

@@ -1,6 +1,6 @@
-// This file cuts a text into parts. It knows no channel: a meter says how far a part may
-// reach, and cutters look for the best place at or before that. The places are, in order:
-// end of a paragraph, of a sentence or line, of a word, of a grapheme.
+// This file cuts a text into parts. It does not depend on a channel: a meter measures how far a
+// part may reach, and cutters find the best place up to there. The places are, in order: end of a
+// paragraph, of a sentence or line, of a word, of a grapheme.
 //
 // A cut never parts a grapheme. It parts a link, a span of code or a number with spaces
 // only if no part could hold it. All searches go back from the end and stop at the first
@@ -19,8 +19,8 @@ import (
 // Strategy is where a text is cut first.
 type Strategy string
 
-// Strategies, the largest first. Where none of a kind fits, the next is taken; behind
-// words come graphemes.
+// Strategies, the largest first. If no place of a kind fits, the next kind is tried. Graphemes come
+// after words.
 const (
 	strategyByParagraph Strategy = "paragraph"
 	strategyBySentence  Strategy = "sentence"
@@ -32,7 +32,7 @@ type meter interface {
 	// reach returns the largest end of a part from start, at the end of a grapheme. Such
 	// a part has the room that is asked for. It is start if nothing fits.
 	reach(start int, r room) int
-	// isBlank says whether a part would show nothing.
+	// isBlank reports whether a part would show nothing.
 	isBlank(start, end int) bool
 }
 
@@ -44,14 +44,14 @@ type room struct{ before, after int }
 // kept is in order and does not overlap. maxParts is at least 1.
 type splitter struct {
 	text      string
-	unsplit   []span // which are not parted if a part holds them
+	unsplit   []span // not parted if a part has room for them
 	meter     meter
 	maxParts  int
 	indicator Indicator
 }
 
-// split returns the parts, and whether they are not all of the text. Cutting at smaller
-// things than asked for is better than to lose what is behind the last part.
+// split returns the parts, and whether they are not all of the text. Smaller cuts than asked for
+// are better than the loss of text after the last part.
 //
 // Each attempt cuts the whole text again, by smaller things, so that all parts of a text
 // are cut alike. Truncation is the last resort.
@@ -134,9 +134,8 @@ func (s *splitter) cutTruncated() (parts []span) {
 
 // cutPart returns where the part from start ends.
 //
-// The result is greater than start. Where not even a grapheme fits one character is taken
-// all the same: the part is then longer than asked for, and Spec.Check keeps limits above
-// that.
+// The result is greater than start. If not even a grapheme fits, it takes one character all the
+// same. The part is then too long; Spec.Check keeps limits above that.
 func (s *splitter) cutPart(start int, r room, cutters []func(int, int) int) int {
 	end := s.meter.reach(start, r)
 	if end == len(s.text) {
@@ -157,7 +156,7 @@ func (s *splitter) cutPart(start int, r room, cutters []func(int, int) int) int 
 	return end
 }
 
-// skipSpace returns where the part behind a cut begins. What indents a line belongs to it.
+// skipSpace returns where the part behind a cut begins. The indent of a line belongs to the line.
 func (s *splitter) skipSpace(at int) int {
 	line := at < len(s.text) && s.text[at] == '\n'
 	for at < len(s.text) {
@@ -175,8 +174,8 @@ func (s *splitter) trimEnd(start, end int) int {
 	return start + len(strings.TrimRightFunc(s.text[start:end], isSpace))
 }
 
-// isSpace is white space that a line may be broken at: not that which holds numbers
-// together.
+// isSpace reports whether a line may be broken at r. It is false for a no-break space, since that
+// holds numbers together.
 func isSpace(r rune) bool {
 	switch r {
 	case ' ', '\n', '\t', '\u3000', '\u1680', '\u205f':
@@ -185,7 +184,7 @@ func isSpace(r rune) bool {
 	return r >= '\u2000' && r <= '\u200a' && r != '\u2007'
 }
 
-// paragraphEnd is the last end of a paragraph up to end; start: there is none.
+// paragraphEnd returns the last end of a paragraph up to end, or a place up to start without one.
 //
 // A blank line that begins right at the end of the part counts too: the part then holds the
 // whole paragraph.
@@ -216,7 +215,7 @@ func (s *splitter) eachSpace(start, end int, accept func(at int) bool) int {
 	return start
 }
 
-// endsWithoutSpace says whether r ends a sentence in a script that has no spaces.
+// endsWithoutSpace reports whether r ends a sentence in a script without spaces.
 func endsWithoutSpace(r rune) bool {
 	return r == '。' || r == '！' || r == '？' || r == '．' || r == '｡'
 }
@@ -228,11 +227,10 @@ func (s *splitter) sentenceEnd(start, end int) int {
 	})
 }
 
-// endsSentence says whether a text ends as a sentence does.
+// endsSentence reports whether a text ends as a sentence does.
 //
-// Closing quotes, brackets and marks may follow the point. Points of abbreviations end
-// none, which is decided by abbreviated and may be wrong: the cut is then at a word, and
-// nothing is lost.
+// Closing quotes, brackets and marks may follow the point. A point of an abbreviation does not end
+// a sentence. isAbbreviated may be wrong: the cut is then at a word, and no text is lost.
 func endsSentence(text string) bool {
 	text = strings.TrimRightFunc(text, isSpace)
 	body := strings.TrimRight(text, `)]}"'”’»」』*_~`)
@@ -246,12 +244,12 @@ func endsSentence(text string) bool {
 	return false
 }
 
-// lastWord returns what stands behind the last space, bracket or quotation mark.
+// lastWord returns the text after the last space, bracket or quotation mark.
 func lastWord(text string) string {
 	return text[strings.LastIndexFunc(text, func(r rune) bool { return isSpace(r) || r == '(' || r == '"' })+1:]
 }
 
-// isAbbreviated says whether the point behind text belongs to its last word: an initial, a
+// isAbbreviated reports whether the point behind text belongs to its last word: an initial, a
 // number, or a listed abbreviation.
 func isAbbreviated(text string) bool {
 	word := lastWord(text[max(0, len(text)-32):])
@@ -264,9 +262,9 @@ func isAbbreviated(text string) bool {
 	return isAbbreviation(strings.ToLower(word))
 }
 
-// isAbbreviation says whether a word ends with a point within sentences, in the languages
-// that have most of them: English, German, French, Spanish, Italian, Russian, Polish, Czech.
-// word is in lower case, without its last point.
+// isAbbreviation reports whether a word ends with a point within sentences, in the languages that
+// have most of them: English, German, French, Spanish, Italian, Russian, Polish, Czech. word is in
+// lower case, without its last point.
 func isAbbreviation(word string) bool {
 	switch word {
 	case "dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "cf", "approx", "no", "vol", "fig", "inc", "ltd", "co", "corp", "dept", "est", "a.m", "p.m", "u.s",
@@ -288,10 +286,10 @@ func (s *splitter) wordEnd(start, end int) int {
 	return s.ideographEnd(start, end)
 }
 
-// maxNumber is how long a number with spaces may be, in bytes; what is longer is a list.
+// maxNumber bounds a number with spaces, in bytes; a longer one is a list.
 const maxNumber = 40
 
-// inNumber says whether the white space at a cut parts a number, as in +49 30 123 456.
+// inNumber reports whether the white space at a cut parts a number, as in +49 30 123 456.
 func (s *splitter) inNumber(at int) bool {
 	if at >= len(s.text) || s.text[at] != ' ' {
 		return false
@@ -319,19 +317,18 @@ func (s *splitter) inNumber(at int) bool {
 	return to-from <= maxNumber
 }
 
-// goesOn says whether a number continues with r beyond its outermost byte: there is one space
-// at a time.
+// goesOn reports whether a number continues with r beyond its outermost byte: there is one space at
+// a time.
 func goesOn(r rune, outermost byte) bool {
 	return isNumeric(r) || r == ' ' && outermost != ' '
 }
 
-// isNumeric says whether r can stand within a number, such as 1,000.50, +49 (0)30 or ٠٣٠.
+// isNumeric reports whether r can stand within a number, such as 1,000.50, +49 (0)30 or ٠٣٠.
 func isNumeric(r rune) bool {
 	return r >= '(' && r <= '9' && r != '*' || r >= utf8.RuneSelf && unicode.IsDigit(r)
 }
 
-// ideographEnd cuts between two characters of which each is a word or part of one, as no
-// spaces are written there.
+// ideographEnd cuts between two characters of a script without spaces, each a word or part of one.
 func (s *splitter) ideographEnd(start, end int) int {
 	for at := end; at > start; {
 		r, n := utf8.DecodeLastRuneInString(s.text[start:at])
@@ -344,13 +341,12 @@ func (s *splitter) ideographEnd(start, end int) int {
 	return start
 }
 
-// isUnspaced says whether a script writes words without spaces between them.
-// Hangul has spaces.
+// isUnspaced reports whether a script writes words without spaces between them. Hangul has spaces.
 func isUnspaced(r rune) bool {
 	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana) || isKatakana(r))
 }
 
-// isKatakana says whether r is of a script that is written for words as a whole.
+// isKatakana reports whether r is of a script that is written for words as a whole.
 func isKatakana(r rune) bool { return r == 'ー' || r >= 0x30a0 && unicode.Is(unicode.Katakana, r) }
 
 // graphemeEnd cuts where nothing larger ends. It parts neither a link nor a number nor
@@ -369,8 +365,7 @@ func (s *splitter) graphemeEnd(start, end int) int {
 	return end
 }
 
-// isGlued says whether c is part of a run that is better not cut, such as a
-// URL.
+// isGlued reports whether c is part of a run that is better not cut, such as a URL.
 func isGlued(c byte) bool { return c > ' ' && c < 0x7f }
 
 // unsplitStart returns where the link or code around position at begins, or at.
@@ -389,7 +384,7 @@ func (s *splitter) unsplitStart(at int) int {
 
 // units measures texts in units of UTF-16, marks included.
 //
-// limit 0: there is none.
+// limit 0 turns the bound off.
 type units struct {
 	flat  *flat
 	limit int

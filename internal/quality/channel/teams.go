@@ -1,6 +1,6 @@
-// This file fits a text into the size that Teams takes, which is that of the whole message
-// in bytes, the card's JSON quoted once more. Elements are never parted here: the card form
-// has made them small enough that several fit into one card.
+// This file fits a text into the size of a Teams message. Teams counts the complete message in
+// bytes, with the card's JSON quoted once more. Elements are never parted here: the card form has
+// made them small enough that several fit into one card.
 
 package channel
 
@@ -57,8 +57,8 @@ func (d *draft) makeCard() {
 
 // groupCards groups elements, as many as fit. Room is left for the indicator, and for dots.
 //
-// The estimate counts each element with its plain text. It is above what a card takes, so
-// that a part is never too large.
+// The estimate counts each element with its plain text. It is higher than the real size, so that a
+// part is never too large.
 func (d *draft) groupCards(elements []element, plain string, rtl bool) (parts [][]element) {
 	empty := cardSize(joinCard(nil, "", rtl)) + 300
 	size, from := empty, 0

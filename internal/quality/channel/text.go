@@ -1,7 +1,7 @@
-// This file makes a text of the tree: for plain channels, for SMS, for the plain side of
-// e-mails and cards, and with marks for WhatsApp. Marks are not written into the text but noted
-// next to it (flat.go puts them in). What no mark can show is said in words or signs that read
-// well: a heading is a line, a table is written row by row.
+// This file makes a text of the tree: for plain channels, for SMS, for the plain side of e-mails
+// and cards, and with marks for WhatsApp. Marks are not written into the text but noted next to it
+// (flat.go puts them in). Constructs without a mark become words or signs that read well: a heading
+// is a line, a table is written row by row.
 //
 // White space is never written at once: line ends wait in pending until something follows,
 // so that the text neither begins nor ends with any.
@@ -20,7 +20,7 @@ type mark struct {
 	kind       kind
 }
 
-// open is what stands in front of what is marked.
+// open returns the opening sign of the mark.
 func (m mark) open() string {
 	switch m.kind {
 	case bold:
@@ -35,7 +35,7 @@ func (m mark) open() string {
 	return "```\n"
 }
 
-// close is what stands behind it.
+// close returns the closing sign.
 func (m mark) close() string {
 	if m.kind == codeBlock {
 		return "\n```"
@@ -56,21 +56,21 @@ func growBuffer(b []byte, n int) []byte {
 
 // textForm makes a text: plain, or with the few marks of WhatsApp.
 //
-// open has the index of each mark that has no end yet; -1 stands for one that was not made,
-// because one of its kind is open around it.
+// open has the index of each mark without an end. -1 stands for a mark that was left out because
+// one of its kind is open around it.
 type textForm struct {
 	features Features // that are shown by marks
 	marked   bool     // there are marks at all
 
 	buf     []byte
-	pending int      // line ends before what comes next
+	pending int      // line ends before the next text
 	prefix  []byte   // of each line: quotes, and what indents lists
-	least   int      // how much of prefix is that of blank lines before what comes next
+	least   int      // the part of prefix that pending blank lines get
 	bullet  string   // of the item that begins
-	items   int      // that what comes next lies in
-	indent  span     // of prefix, in place of which the bullet stands
+	items   int      // the number of items around the next text
+	indent  span     // the part of prefix that the bullet replaces
 	marks   []mark   // by start
-	open    []int    // marks that have no end yet
+	open    []int    // marks without an end
 	unsplit []span   // code and links: no literal mark in there is one
 	header  []string // of the table at hand
 	head    struct{ buf, marks, unsplit int }
@@ -92,8 +92,8 @@ func newTextForm(f Features, marked bool, size int) *textForm {
 // maxKept is how large a form's text may be, in bytes, to be kept for the next one.
 const maxKept = 32 << 10
 
-// resetFor returns the form as newTextForm does, in the memory that it has. What was written
-// before must not be used any more.
+// resetFor returns the form as newTextForm does, in the memory that it has. The caller must not use
+// the former text any more.
 //
 // A buffer that is large for the text at hand is let go, so that one long answer does not
 // keep its memory for ever.
@@ -108,7 +108,7 @@ func (f *textForm) resetFor(features Features, marked bool, size int) *textForm 
 	return f
 }
 
-// flushLines writes the line ends that are due, and what begins the line.
+// flushLines writes the pending line ends and the start of the line.
 func (f *textForm) flushLines() {
 	if f.pending == 0 {
 		return
@@ -129,7 +129,7 @@ func (f *textForm) flushLines() {
 	f.bullet, f.indent = "", span{}
 }
 
-// breakLines asks for n line ends before what comes next.
+// breakLines requests n line ends before the next text.
 //
 // The greatest number that was asked for counts. Blank lines have the prefix of what both
 // sides have in common (least).
@@ -155,7 +155,7 @@ func (f *textForm) breakParagraph() {
 	f.breakLines(2)
 }
 
-// addText appends text behind what waits to be written.
+// addText appends text after the pending line ends.
 func (f *textForm) addText(s string) {
 	f.flushLines()
 	f.buf = append(f.buf, s...)
@@ -170,7 +170,7 @@ func (f *textForm) lineBreak() {
 	f.breakLines(1)
 }
 
-// canMark says whether a text of a kind is marked as such.
+// canMark reports whether a text of a kind is marked as such.
 func (f *textForm) canMark(k kind) bool { return f.marked && f.features.has(k) }
 
 // beginMark opens a mark, unless one of its kind is open.
@@ -329,7 +329,7 @@ func (f *textForm) leaveNode(n *node) {
 	}
 }
 
-// recordLost notes that a part has become text.
+// recordLost records that a part has become text.
 func (f *textForm) recordLost(k kind) {
 	if f.degrade != nil {
 		f.degrade(k)
@@ -447,8 +447,7 @@ func (f *textForm) codeBlock(n *node) {
 	f.breakParagraph()
 }
 
-// codeLines writes lines with the prefix of what they stand in, and nothing on
-// empty ones.
+// codeLines writes lines with the current prefix. Empty lines get a prefix without trailing blanks.
 func (f *textForm) codeLines(text string) {
 	for {
 		line, rest, more := strings.Cut(text, "\n")
@@ -467,7 +466,7 @@ func (f *textForm) codeLines(text string) {
 
 // enterLink writes the text of a link; its target follows in parentheses.
 //
-// false: the link was written, because its text is its target or there is no text.
+// It returns false if the link is complete, because its text is its target or is empty.
 func (f *textForm) enterLink(n *node) bool {
 	text := textOf(n)
 	if n.to.url != "" && (text == "" || showsTarget(n, text)) {
@@ -533,7 +532,7 @@ func (f *textForm) enterTable(n *node) {
 	}
 }
 
-// enterCell begins a cell. Those of the header are kept, and written as labels.
+// enterCell begins a cell. Header cells are stored, and written as labels.
 func (f *textForm) enterCell() {
 	f.column++
 	switch {

@@ -1,7 +1,7 @@
 // This file makes our own tree of what goldmark parsed. The tree has only what channels
-// distinguish, its texts are parts of the source (escapes and entities resolved), and its
-// depth is bounded. What a reader of Markdown would not see is kept as text: raw HTML,
-// definitions of links, cells beyond the header, the words behind a fence.
+// distinguish, its texts are parts of the source (escapes and entities resolved), and its depth is
+// bounded. Parts that a Markdown reader would not see are kept as text: raw HTML, definitions of
+// links, cells beyond the header, the words after a fence.
 //
 // Here is also the only place that decides where a link may lead.
 
@@ -20,7 +20,7 @@ import (
 	"sluice/internal/base/markdown"
 )
 
-// kind is what a node is.
+// kind is the kind of a node.
 type kind uint8
 
 const (
@@ -46,8 +46,7 @@ const (
 	lineBreak
 )
 
-// node is a part of the tree. Its strings are parts of the source wherever that says what
-// is meant.
+// node is a part of the tree. Its strings are parts of the source if the source has the same text.
 //
 // It belongs to an arena and is valid until that is reset. Siblings are a list: channels
 // walk once, in order.
@@ -55,10 +54,10 @@ type node struct {
 	kind        kind
 	kids        int32
 	number      int   // of an item of a numbered list, a heading's level, a cell's alignment
-	first, last *node // of what is in it
+	first, last *node // the children
 	next        *node
-	// text is that of literal, code and codeBlock, which ends without a line end. Of an item
-	// it is the mark and a space: "- ", "3. " or "3) ".
+	// text is that of literal, code and codeBlock, which ends without a line end. For an item it is
+	// the mark and a space: "- ", "3. " or "3) ".
 	text string
 	to   *target // of link and image
 }
@@ -72,8 +71,8 @@ type target struct {
 // bullet is the mark of an item of a list without numbers.
 const bullet = "- "
 
-// arena hands out nodes. What it has is kept for the next tree: nodes are most of what a
-// text needs in memory.
+// arena hands out nodes. reset keeps the nodes for the next tree: they are most of the memory of a
+// text.
 //
 // The zero value is empty. It does not shrink below keptSlabs, and a single long text does
 // not make it keep more.
@@ -85,12 +84,12 @@ type arena struct {
 
 const (
 	slabSize  = 128
-	keptSlabs = 32 // about 300 KB; a text of 32 KB needs no more
+	keptSlabs = 32 // about 300 KB, enough for a text of 32 KB
 )
 
 // newNode returns a new node.
 //
-// Its other fields are zero: reset has cleared what was used.
+// Its other fields are zero: reset has cleared the used nodes.
 func (a *arena) newNode(k kind) *node {
 	if a.slab < len(a.slabs) && a.used == slabSize {
 		a.slab, a.used = a.slab+1, 0
@@ -104,7 +103,7 @@ func (a *arena) newNode(k kind) *node {
 	return n
 }
 
-// reset takes all nodes back. Nobody may have one from then on.
+// reset takes all nodes back. The caller must not use a node after that.
 func (a *arena) reset() {
 	for i, slab := range a.slabs {
 		if i < a.slab {
@@ -141,9 +140,9 @@ const maxNesting = 40
 
 // parseSource makes the tree of a source that is clean.
 //
-// A source with nesting that would cost a parser more than its length is not parsed: it is
-// text, with ignored set. raw is a copy that goldmark may keep parts of. What a watch ends
-// is not all of the tree.
+// A source with nesting that would cost a parser more than its length is not parsed: it is text,
+// with ignored set. raw is a copy that goldmark may keep parts of. If the watch ends the work, the
+// tree is incomplete.
 func (t *tree) parseSource(source *markdown.Source) *node {
 	t.source = source.Text()
 	root := t.nodes.newNode(document)
@@ -257,7 +256,8 @@ func (t *tree) addRun(parent *node, from *ast.Text) ast.Node {
 	return last
 }
 
-// addInside adds a node of kind k with what is in from, or that alone if it lies too deep.
+// addInside adds a node of kind k with the children of from. If it lies too deep, it adds only the
+// children.
 //
 // Text that lies too deep is kept; only the markup around it goes.
 func (t *tree) addInside(parent *node, k kind, from ast.Node) *node {
@@ -303,8 +303,7 @@ func (t *tree) addBlock(parent *node, from ast.Node) {
 	}
 }
 
-// joinLines returns the text of lines, which are those of the source without the markup in
-// front of them.
+// joinLines returns the lines as one text, without the markup in front of them.
 func (t *tree) joinLines(s *text.Segments) string {
 	if s.Len() == 1 && s.At(0).Padding == 0 {
 		return t.source[s.At(0).Start:s.At(0).Stop]
@@ -329,8 +328,8 @@ func (t *tree) addCode(parent *node, lines *text.Segments, info string) {
 	t.addNode(parent, codeBlock).text = strings.TrimRight(t.joinLines(lines), "\n")
 }
 
-// addFence keeps what stands behind ``` unless it is one word: that names a language, and is
-// for who colours the code.
+// addFence keeps the words after ``` as text. A single word is dropped: it names a language for
+// colouring.
 func (t *tree) addFence(parent *node, from *ast.FencedCodeBlock) {
 	info := ""
 	if from.Info != nil {
@@ -412,7 +411,7 @@ func alignmentOf(n ast.Node) int {
 	return 3
 }
 
-// addInline adds what stands in a line.
+// addInline adds a node within a line.
 func (t *tree) addInline(parent *node, from ast.Node) {
 	switch from := from.(type) {
 	case *ast.String:
@@ -453,8 +452,8 @@ func (t *tree) addInline(parent *node, from ast.Node) {
 
 // resolveText returns a text without escapes and with what its entities stand for.
 //
-// An entity can stand for a control, so the result is stripped again. What turns the order
-// of text is balanced by now, over whole lines, of which this may be a part.
+// An entity can stand for a control, so the result is stripped again. The marks of text order are
+// balanced by now, over complete lines; s may be a part of one.
 func (t *tree) resolveText(s text.Segment) string {
 	part := t.source[s.Start:s.Stop]
 	if !strings.ContainsAny(part, `\&`) {
@@ -469,7 +468,7 @@ func unescapeText(s string) string {
 		return s
 	}
 	var b strings.Builder
-	from := 0 // an escaped & begins no entity, so what is between escapes is resolved on its own
+	from := 0 // an escaped & does not begin an entity, so the text between escapes is resolved on its own
 	for i := 0; i < len(s)-1; i++ {
 		if s[i] == '\\' && util.IsPunct(s[i+1]) {
 			resolveEntities(&b, s[from:i])
@@ -482,8 +481,8 @@ func unescapeText(s string) string {
 	return b.String()
 }
 
-// resolveEntities resolves named and numbered entities, one by one: those that turn the
-// order of text go, as they have no partner that was looked for.
+// resolveEntities resolves named and numbered entities, one by one. It drops those for marks of
+// text order, because they were not balanced.
 func resolveEntities(b *strings.Builder, s string) {
 	for {
 		at := strings.IndexByte(s, '&')
@@ -504,7 +503,7 @@ func resolveEntities(b *strings.Builder, s string) {
 	}
 }
 
-// spanText returns what a code span holds; its line ends count as spaces.
+// spanText returns the text of a code span; its line ends count as spaces.
 func (t *tree) spanText(from *ast.CodeSpan) string {
 	var b strings.Builder
 	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
@@ -538,11 +537,11 @@ func (t *tree) addTask(parent *node, done bool) {
 	t.addNode(parent, literal).text = mark
 }
 
-// isAllowedURL says whether a link may lead there: other schemes run code, or mean nothing on
-// the machine of who reads.
+// isAllowedURL reports whether a link may lead to a URL. Other schemes run code, or mean nothing on
+// the reader's machine.
 //
-// An address without a scheme is refused too: in a message it has no page to be relative
-// to.
+// An address without a scheme is refused too, because a message lacks a page that it could be
+// relative to.
 func isAllowedURL(url string) bool {
 	scheme, _, found := strings.Cut(url, ":")
 	if !found {

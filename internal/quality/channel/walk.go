@@ -1,6 +1,5 @@
-// This file has the one walk over the tree. It is recursive, which is safe as the tree's
-// depth is bounded (maxNesting). A line break at the end of a block is dropped here, so
-// that no form has to.
+// This file has the one walk over the tree. It is recursive, and safe because the tree's depth is
+// bounded (maxNesting). A line break at the end of a block is dropped here, so that no form has to.
 
 package channel
 
@@ -10,12 +9,12 @@ import (
 	"sluice/internal/base/markdown"
 )
 
-// form is what a channel makes of what the walk meets.
+// form writes the nodes of a walk in the form of a channel.
 //
-// Calls come in the order of the text. leave comes exactly once for each enter that
+// Calls come in the order of the text. leaveNode comes exactly once for each enterNode that
 // returned true.
 type form interface {
-	// enterNode says whether the walk continues into n. If not, leave is not called.
+	// enterNode reports whether the walk continues into n. If not, leaveNode is not called.
 	enterNode(n *node) bool
 	leaveNode(n *node)
 	// addText is a text, or nothing but a line break.
@@ -69,7 +68,7 @@ func appendText(b []byte, n *node) []byte {
 	return b
 }
 
-// showsTarget says whether the target of a link is its text, so that it need not be written.
+// showsTarget reports whether the target of a link is its text, so that it need not be written.
 //
 // http://example.org and example.org count as the same to a reader, and so does a number
 // however its digits are parted (RFC 3966, section 3).
