@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Text is Markdown and what must be left of it in any channel.
+// Text is Markdown, with the words and links that any form of it must have.
 type Text struct {
 	Script   string
 	Markdown string
@@ -73,7 +73,7 @@ func (g *Generator) Text() Text {
 	return w.t
 }
 
-// writer writes one text and notes what must be left of it.
+// writer writes one text and records the words and links that must stay.
 type writer struct {
 	g *Generator
 	s script
