@@ -1,4 +1,4 @@
-// This file reads what stands around an amount: its sign, its unit, and whether it is rounded.
+// This file reads the surroundings of an amount: its sign, its unit, and words such as "about".
 
 package numbers
 
@@ -43,7 +43,7 @@ func (c *claim) readBefore(text string) {
 	}
 }
 
-// degreeOf returns the unit of a temperature from what stands behind its sign.
+// degreeOf returns the unit of a temperature from the text after its sign.
 func degreeOf(text string) unit {
 	u := measureOf(firstWord(strings.TrimLeft(text, " \u00a0")))
 	if u == "c" || u == "f" {
@@ -52,7 +52,7 @@ func degreeOf(text string) unit {
 	return degree
 }
 
-// readUnit reads what stands behind an amount: %, a scale, a unit.
+// readUnit reads the text after an amount: %, a scale, a unit.
 func (c *claim) readUnit(text string) {
 	rest := text[c.end:min(len(text), c.end+maxAround)]
 	rest = strings.TrimPrefix(strings.TrimLeft(rest, " \u00a0\u202f"), "-")
@@ -74,7 +74,7 @@ func (c *claim) readUnit(text string) {
 	}
 }
 
-// saysPercent says whether a text begins with a sign or a word for percent.
+// saysPercent reports whether a text begins with a sign or a word for percent.
 func saysPercent(r rune, word, rest string) bool {
 	switch {
 	case r == '%', r == '٪', r == '％':
@@ -104,7 +104,7 @@ func (c *claim) readWord(word, rest string) {
 	}
 }
 
-// speedOf returns the unit of a speed that is written in two words; "": it is none.
+// speedOf returns the unit of a speed that is written in two words, or "".
 func speedOf(word, after string) unit {
 	isHour := hasPrefix(after, "/h", " per hour", " pro Stunde")
 	switch {
@@ -118,12 +118,12 @@ func speedOf(word, after string) unit {
 	return ""
 }
 
-// isWordBehind says whether another letter follows an apostrophe, as in "5 s'il".
+// isWordBehind reports whether another letter follows an apostrophe, as in "5 s'il".
 func isWordBehind(after string) bool {
 	return strings.HasPrefix(after, "'") || strings.HasPrefix(after, "’")
 }
 
-// isCent says whether a text continues with the second half of "per cent".
+// isCent reports whether a text continues with the second half of "per cent".
 func isCent(rest string) bool {
 	switch firstWord(strings.TrimLeft(rest, " \u00a0")) {
 	case "cent", "ciento", "cento":

@@ -58,7 +58,7 @@ func monthBefore(before string) int {
 	return 0
 }
 
-// isFiller knows what stands between a day and its month.
+// isFiller reports whether a word may stand between a day and its month.
 func isFiller(word string) bool {
 	switch word {
 	case "st", "nd", "rd", "th", "of", "de", "er", "º", "ª":
@@ -88,15 +88,15 @@ func lastWord(text string) string {
 	return strings.ToLower(text)
 }
 
-// labels are numbers that count off what follows: 1. … 2. …
+// labels recognizes numbers that count items: 1. … 2. …
 //
-// One value goes through one text, in order. The zero value expects 1.
+// A value serves one text, in order. The zero value expects 1.
 type labels struct{ next int }
 
-// isLabel says whether n is a label, and then expects the one that follows. Within a line labels
+// isLabel reports whether n is a label, and then expects the one that follows. Within a line labels
 // count from 1 on without gaps; where they start a line they may begin anywhere.
 //
-// A number of more than three digits is no label. A false label would hide a number that
+// A number of more than three digits is never a label. A false label would hide a number that
 // nothing backs, so that the forms are narrow.
 func (l *labels) isLabel(text string, n *number) bool {
 	if len(n.groups) > 1 || len(n.groups[0]) > 3 {
@@ -121,7 +121,7 @@ func (l *labels) isLabel(text string, n *number) bool {
 	return true
 }
 
-// startsItem says whether a number begins a line, as that of an item of a list does: 3. or 3)
+// startsItem reports whether a number begins a line, as that of an item of a list does: 3. or 3)
 // all is the whole text before it: the line may be longer than before.
 func startsItem(all, before, after string) bool {
 	line := lastLine(before)
@@ -129,33 +129,33 @@ func startsItem(all, before, after string) bool {
 	return isWhole && strings.Trim(line, " \t(#*_>") == "" && hasPrefix(after, ". ", ") ", ".\n", ")\n")
 }
 
-// lastLine returns what stands behind the last line end.
+// lastLine returns the text after the last line end.
 func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// hasPrefix says whether a text begins with one of them.
+// hasPrefix reports whether a text begins with one of them.
 func hasPrefix(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
 }
 
-// isInline says whether a number counts off within a line: (2) or 2) or step 2: …
+// isInline reports whether a number counts off within a line: (2) or 2) or step 2: …
 func isInline(before, after string) bool {
 	return strings.HasPrefix(after, ")") && (strings.HasSuffix(before, "(") || strings.HasSuffix(before, " ")) ||
 		strings.HasPrefix(after, ": ") && lastWord(strings.TrimRight(before, " #")) != ""
 }
 
-// isHeading says whether a number stands behind the only word of its line, and nothing or a
-// dash or a full stop behind it: Step 2 – …
+// isHeading reports whether a number stands behind the only word of its line, and nothing or a dash
+// or a full stop behind it: Step 2 – …
 func isHeading(before, after string) bool {
 	return startsAfterWord(lastLine(before)) && (after == "" || after[0] == '\n' || hasPrefix(after, " – ", " — ", ". "))
 }
 
-// startsAfterWord says whether a line has one word so far: Step 1
+// startsAfterWord reports whether a line has one word so far: Step 1
 func startsAfterWord(line string) bool {
 	word := strings.Trim(line, " \t#*_>")
 	return word != "" && strings.HasSuffix(line, " ") && firstWord(word) == strings.ToLower(word)
 }
 
-// isDimension knows names that begin with a digit, and are no amounts.
+// isDimension reports whether a name begins with a digit but is not an amount.
 func isDimension(name string) bool {
 	switch name {
 	case "2d", "3d", "2fa", "2g", "3g", "4g", "5g":
@@ -164,8 +164,8 @@ func isDimension(name string) bool {
 	return false
 }
 
-// isCurrency knows what may stand before an amount without a space: codes of ISO 4217, and short
-// forms. With other letters before it a number is part of a name.
+// isCurrency reports whether a word may stand before an amount without a space: codes of ISO 4217,
+// and short forms. With other letters before it a number is part of a name.
 func isCurrency(word string) bool {
 	switch word {
 	case "usd", "eur", "gbp", "chf", "jpy", "inr", "cny", "aud", "cad", "sek", "nok", "dkk", "pln", "czk", "brl", "mxn", "zar", "try", "krw", "sgd", "hkd", "nzd", "rs", "us", "r":
@@ -188,7 +188,7 @@ func plainHyphens(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "‑", "-"), "–", "-")
 }
 
-// isIdiom says whether n stands in a figure of speech.
+// isIdiom reports whether n stands in a figure of speech.
 //
 // The text near the number is folded to lower case and ASCII hyphens, and compared as whole
 // words.
@@ -213,7 +213,7 @@ func isIdiom(text string, n *number) bool {
 	return false
 }
 
-// coversIdiom says whether an idiom stands in a text as whole words, over the byte at.
+// coversIdiom reports whether an idiom stands in a text as whole words, over the byte at.
 func coversIdiom(text, idiom string, at int) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], idiom)
@@ -228,7 +228,7 @@ func coversIdiom(text, idiom string, at int) bool {
 	}
 }
 
-// isWordAt says whether a word continues at that byte.
+// isWordAt reports whether a word continues at that byte.
 func isWordAt(text string, at int) bool {
 	if at < 0 || at >= len(text) {
 		return false

@@ -37,7 +37,7 @@ func (c *chain) addNumber(n *number) []string {
 	return done
 }
 
-// endChain returns what the last numbers make together.
+// endChain returns the digits of the chain, if they are enough, and empties it.
 func (c *chain) endChain() []string {
 	digits := c.digits
 	c.digits = digits[:0]

@@ -1,7 +1,7 @@
-// This file reads a text as claims: amounts with their units, dates, times of day, pairs as
-// 3:1, and tokens as INV-2031. An answer and the texts of its evidence are read alike, so that
-// what is equal is found equal. What a claim is cannot always be known: 7h58 is a time or a
-// span, so that it has forms, and one that is backed is enough.
+// This file reads a text as claims: amounts with their units, dates, times of day, pairs as 3:1,
+// and tokens as INV-2031. An answer and the texts of its evidence are read alike, so that equal
+// claims are found equal. The kind of a claim is not always certain: 7h58 is a time or a span. So a
+// claim has forms, and one backed form is enough.
 
 package numbers
 
@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// form is what a claim may be.
+// form is a set of the kinds that a claim may have.
 type form uint8
 
 // Forms of claims.
@@ -30,7 +30,7 @@ const (
 // civil is a date; a part that is 0 is not known.
 type civil struct{ year, month, day int }
 
-// isDay says whether there may be such a month and day.
+// isDay reports whether there may be such a month and day.
 func (d civil) isDay() bool { return d.month > 0 && d.month <= 12 && d.day > 0 && d.day <= 31 }
 
 // clockTime is a time of day in minutes from midnight. twelve says that it may be 12 hours
@@ -53,7 +53,7 @@ type claim struct {
 	negative   bool
 	date       civil
 	clock      clockTime
-	hasSeconds bool           // the clock, which is a span then as well
+	hasSeconds bool           // the clock has seconds and may be a span as well
 	zone       *time.Location // of a clock; nil: none is named
 }
 
@@ -101,8 +101,8 @@ func (s *scanner) addClaim(c claim) bool {
 	return true
 }
 
-// isTokenRune says whether r may be part of a token. Letters without case are none, as words of
-// their languages stand next to numbers without a space.
+// isTokenRune reports whether r may be part of a token. Letters without case are excluded, since
+// words of their languages touch numbers without a space.
 func isTokenRune(r rune) bool {
 	return r == '-' || r == '_' || '0' <= r && r <= '9' || unicode.IsUpper(r) || unicode.IsLower(r)
 }
@@ -137,7 +137,7 @@ func (s *scanner) readToken(n *number) bool {
 	return s.addClaim(claim{start: n.start - len(word), end: end, forms: asToken})
 }
 
-// isSeat says whether a word is digits and one or two capitals that are no unit: 32A.
+// isSeat reports whether a word is digits and one or two capitals that do not name a unit: 32A.
 func isSeat(word, letters string) bool {
 	last := word[len(word)-len(letters):]
 	if letters == "" || len(letters) > 2 || last != strings.ToUpper(letters) || strings.ToLower(last) != letters {
@@ -218,7 +218,7 @@ func (s *scanner) readWrittenDate(n *number) bool {
 	return false
 }
 
-// isBeforeVerb says whether a word follows that is a month in one language and another word in
+// isBeforeVerb reports whether a word follows that is a month in one language and another word in
 // English: 2 out of 3, 4 may be late.
 func isBeforeVerb(rest string) bool {
 	for _, word := range [...]string{" out of ", " may ", " set ", " ago"} {
@@ -229,7 +229,7 @@ func isBeforeVerb(rest string) bool {
 	return false
 }
 
-// isAmountHere says whether a unit or the like stands behind a number.
+// isAmountHere reports whether a unit or the like stands behind a number.
 func (s *scanner) isAmountHere(n *number) bool {
 	c := claim{end: n.end}
 	c.readUnit(s.text)
@@ -271,7 +271,7 @@ func (s *scanner) readClockTime(n *number) bool {
 	return s.addClaim(c)
 }
 
-// secondsAt says whether :59 stands at a place, and where it ends.
+// secondsAt reports whether :59 stands at a place, and where it ends.
 func secondsAt(text string, at int) (bool, int) {
 	if !strings.HasPrefix(text[at:], ":") {
 		return false, at
@@ -282,8 +282,7 @@ func secondsAt(text string, at int) (bool, int) {
 	return false, at
 }
 
-// readHalf reads what makes a number a time of day: am, p.m., Uhr. It says whether there was
-// something.
+// readHalf reads the mark of a time of day: am, p.m., Uhr. It reports whether there was something.
 func (c *claim) readHalf(text string) bool {
 	behind := text[c.end:min(len(text), c.end+maxAround)]
 	rest := strings.TrimLeft(behind, " \u00a0\u202f")
@@ -300,7 +299,7 @@ func (c *claim) readHalf(text string) bool {
 	return true
 }
 
-// isOClock says whether a text begins with Uhr or o'clock.
+// isOClock reports whether a text begins with Uhr or o'clock.
 func isOClock(text string) bool {
 	word := firstWord(text)
 	return word == "uhr" || word == "o" && (strings.HasPrefix(text, "o'clock") || strings.HasPrefix(text, "o’clock"))
@@ -336,7 +335,7 @@ func (s *scanner) readPair(n *number) bool {
 	return s.addClaim(c)
 }
 
-// readAmount reads what is none of the others.
+// readAmount reads a claim of no other kind.
 func (s *scanner) readAmount(n *number) bool {
 	c := claim{start: n.start, end: n.end, forms: asAmount, scale: 1}
 	c.meanings = copy(c.means[:], n.readings())
@@ -362,7 +361,7 @@ func (s *scanner) readAmount(n *number) bool {
 	return s.addClaim(c)
 }
 
-// isBare says whether an amount has neither a unit nor a scale.
+// isBare reports whether an amount has neither a unit nor a scale.
 func (c *claim) isBare() bool { return c.unit == "" && !c.percent && c.scale == 1 }
 
 // readDotted reads 24.11 as a date, and 9.15 as a time of day, as well.
@@ -381,7 +380,7 @@ func (c *claim) readDotted(n *number) {
 	}
 }
 
-// isBehindTimeWord says whether the word before a number stands before times of day, and none
+// isBehindTimeWord reports whether the word before a number stands before times of day, and none
 // behind it that is counted.
 func (s *scanner) isBehindTimeWord(n *number) bool {
 	before := strings.TrimRight(s.text[max(0, n.start-maxAround):n.start], " \u00a0")
@@ -444,10 +443,10 @@ func (s *scanner) joinNeighbours() {
 	s.list = list
 }
 
-// isBefore says whether b follows c near by.
+// isBefore reports whether b follows c near by.
 func (c *claim) isBefore(b *claim) bool { return b.start >= c.end && b.start-c.end <= maxAround }
 
-// isRange says whether only a word or sign of a range stands between a claim and the next.
+// isRange reports whether only a word or sign of a range stands between a claim and the next.
 func (s *scanner) isRange(i int) bool {
 	a, b := &s.list[i], &s.list[i+1]
 	if !a.isBefore(b) {
@@ -480,13 +479,13 @@ func (c *claim) shareKind(other *claim) {
 	}
 }
 
-// namesUnit says whether a word is a unit, or begins with it in a language without spaces.
+// namesUnit reports whether a word is a unit, or begins with it in a language without spaces.
 func namesUnit(word string, u unit) bool {
 	r, _ := utf8.DecodeRuneInString(word)
 	return unitOf(word) == u || counterUnitOf(r) == u
 }
 
-// isSpan says whether b continues with the span of time of a: 7 h 12 min, 7h12m, 1 h 58.
+// isSpan reports whether b continues with the span of time of a: 7 h 12 min, 7h12m, 1 h 58.
 func (s *scanner) isSpan(a, b *claim) bool {
 	smaller := smallerOf(a.unit)
 	if smaller == "" || !a.isBefore(b) || !a.fitsBefore(b) {
@@ -501,12 +500,12 @@ func (s *scanner) isSpan(a, b *claim) bool {
 	return b.isBare() && b.end-b.start == 2 && isUnit && rest == "" && (word == "h" || s.endsAt(b.end))
 }
 
-// fitsBefore says whether a and b can be the whole hours, say, and the minutes of one span.
+// fitsBefore reports whether a and b can be the whole hours, say, and the minutes of one span.
 func (a *claim) fitsBefore(b *claim) bool {
 	return a.forms&b.forms&asAmount != 0 && b.means[0].value < 60 && a.means[0].decimals <= 0
 }
 
-// smallerOf returns the unit in which a span continues; "": in none.
+// smallerOf returns the next smaller unit of a span, or "".
 func smallerOf(u unit) unit {
 	switch u {
 	case day:
@@ -519,7 +518,7 @@ func smallerOf(u unit) unit {
 	return ""
 }
 
-// endsAt says whether no word follows at a place.
+// endsAt reports whether no word follows at a place.
 func (s *scanner) endsAt(at int) bool {
 	return at == len(s.text) || strings.IndexByte(" .,;)\n", s.text[at]) >= 0 && firstWord(strings.TrimLeft(s.text[at:], " ")) == ""
 }

@@ -1,4 +1,4 @@
-// This file reads dates and times in the form of ISO 8601. Those in words are read by monthNear.
+// This file reads dates and times in the form of ISO 8601. monthNear reads those in words.
 
 package numbers
 
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// timeAt reads the date of which the first separator is at a place, with a time if there is
-// one. size is how far it reaches from there; 0: there is none.
+// timeAt reads the date whose first separator is at a place, with a time if the text has one. size
+// is its length from there, or 0 without a date.
 //
 // hasZone says that it names a zone, or Z.
 func timeAt(text string, at int) (t time.Time, size int, hasZone bool) {
@@ -48,5 +48,5 @@ func zoneEnd(text string, at int) int {
 	return end
 }
 
-// isDigitByte says whether c is a digit of ASCII.
+// isDigitByte reports whether c is a digit of ASCII.
 func isDigitByte(c byte) bool { return '0' <= c && c <= '9' }

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Bounds of what is derived.
+// Bounds of derived values.
 const (
 	maxPaired  = 40  // amounts of one object
-	maxObjects = 100 // of which each pair of amounts is derived
+	maxObjects = 100 // with derived values for each pair of amounts
 	maxColumns = 16  // of one array
 	maxArrays  = 200 // of which columns are derived
 )
@@ -21,10 +21,10 @@ const (
 // lengthUnit is the unit of the length of an array: it is a count.
 const lengthUnit unit = "count"
 
-// isLength says whether an amount is how many an array of the object has.
+// isLength reports whether an amount is how many an array of the object has.
 func (a *amount) isLength() bool { return a.unit == lengthUnit }
 
-// derived is what follows from results, whatever the answer says.
+// derived has the values that follow from results, independent of the answer.
 type derived struct {
 	values  pool
 	rows    pool // of single elements of arrays, if each sentence may speak of them
@@ -48,7 +48,7 @@ type column struct {
 	memberKind
 }
 
-// derivedValues makes what is derived, once.
+// derivedValues derives the values of the results, once.
 func (e *evidence) derivedValues() *derived {
 	if e.results != nil {
 		return e.results
@@ -91,7 +91,8 @@ func (d *derived) deriveObjects(e *evidence) {
 	}
 }
 
-// collectAmounts notes the amounts of a near object, in members by name those that are in no array.
+// collectAmounts records the amounts of a near object, in members by name those that are in no
+// array.
 func (d *derived) collectAmounts(o *object, members map[string][]amount) {
 	for _, a := range o.amounts {
 		if a.isName {
@@ -144,8 +145,8 @@ func (d *derived) deriveTotal(list []amount) {
 	d.addTotal(t, len(list))
 }
 
-// derivePair derives from two amounts: their sum, difference and product, and what one is of the
-// other.
+// derivePair derives from two amounts: their sum, difference and product, and the share of one in
+// the other.
 func (d *derived) derivePair(into pool, a, b amount) {
 	x, y := a.value, b.value
 	if isAlike(a.unit, b.unit) && a.percent == b.percent {
@@ -173,7 +174,7 @@ func addQuotients(into pool, x, y float64) {
 	}
 }
 
-// isAlike says whether two units are the same, as far as is known.
+// isAlike reports whether two units are the same, as far as is known.
 func isAlike(a, b unit) bool {
 	isBare := func(u unit) bool { return u == "" || u == degree || u == anyTime || u == lengthUnit }
 	return a == b || isBare(a) && isBare(b)
@@ -194,7 +195,7 @@ func addSums(into pool, a, b amount) {
 	}
 }
 
-// addPercentages derives what the smaller is of the larger, and how much they differ.
+// addPercentages adds the share of the smaller in the larger, and their difference in percent.
 func addPercentages(into pool, x, y float64) {
 	x, y = math.Abs(x), math.Abs(y)
 	small, large := min(x, y), max(x, y)
@@ -216,7 +217,7 @@ func productUnit(a, b unit) unit {
 	return a
 }
 
-// haveWordInCommon says whether two names share a word.
+// haveWordInCommon reports whether two names share a word.
 func haveWordInCommon(a, b []string) bool {
 	return slices.ContainsFunc(a, func(word string) bool { return unitOf(word) == "" && slices.Contains(b, word) })
 }
@@ -271,7 +272,7 @@ func (d *derived) deriveSpans(times []instant) {
 	}
 }
 
-// deriveEnds derives when what begins at the times of an object is over.
+// deriveEnds adds the ends of spans that begin at the times of an object.
 func (d *derived) deriveEnds(o *object) {
 	for _, t := range o.times {
 		for _, a := range o.amounts[:min(len(o.amounts), maxPaired)] {
@@ -285,7 +286,7 @@ func (d *derived) deriveEnds(o *object) {
 	}
 }
 
-// addDays notes a span of days, which may be one of weeks.
+// addDays adds a span of days, also in weeks.
 func (d *derived) addDays(days float64) {
 	d.values.add(kind{way: span, unit: day}, days)
 	d.values.add(kind{way: span, unit: week}, days/7)
@@ -317,7 +318,7 @@ func (d *derived) deriveDays(e *evidence) {
 	}
 }
 
-// deriveShares derives what the amounts of an element are of their columns.
+// deriveShares adds the shares of an element's amounts in their columns.
 func (d *derived) deriveShares(into pool, o *object) {
 	for i := range d.columns {
 		c := &d.columns[i]
@@ -363,7 +364,7 @@ func longWords(text string) []string {
 	return list
 }
 
-// cutPlural drops the ends of plurals: what is left is only compared.
+// cutPlural drops the ends of plurals. Its results are only compared.
 func cutPlural(word string) string {
 	for _, end := range [...]string{"es", "en", "s", "n", "i", "e", "a", "o"} {
 		if rest := strings.TrimSuffix(word, end); len(rest) < len(word) && len(rest) > 2 {

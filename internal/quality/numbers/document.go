@@ -1,5 +1,5 @@
-// This file reads results and arguments: JSON, tables and texts, as objects and arrays with what
-// the names of their members say.
+// This file reads results and arguments. JSON, tables and texts become objects and arrays, with the
+// meaning of their members' names.
 
 package numbers
 
@@ -26,7 +26,7 @@ type place struct {
 	isAsked bool    // in arguments or the question
 }
 
-// readDocument reads JSON, or a text that is none.
+// readDocument reads JSON or any other text.
 func (e *evidence) readDocument(text string, isAsked bool) {
 	if e.readJSON(text, place{isAsked: isAsked}) {
 		return
@@ -47,7 +47,7 @@ func (e *evidence) readDocument(text string, isAsked bool) {
 	e.texts = append(e.texts, text)
 }
 
-// readTable reads lines that are a table with a heading, and says whether they are: as CSV, or
+// readTable reads lines that are a table with a heading, and reports whether they are: as CSV, or
 // with | between cells.
 func (e *evidence) readTable(lines []string) bool {
 	if len(lines) < 3 || holdsNumber(lines[0]) {
@@ -91,7 +91,7 @@ func (e *evidence) readCell(text string, at place) {
 	e.addText(text, at)
 }
 
-// readJSON reads a text that is JSON, and says whether it is.
+// readJSON reads a text that is JSON, and reports whether it is.
 func (e *evidence) readJSON(text string, at place) bool {
 	trimmed := strings.TrimSpace(text)
 	if at.within > maxWithin || trimmed == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(trimmed[0])) || !jsontext.Value(trimmed).IsValid(lenientOptions()) {
@@ -107,7 +107,7 @@ func lenientOptions() jsontext.Options {
 	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// readValue reads the next value, which is valid.
+// readValue reads the next value. The JSON must be valid.
 func (e *evidence) readValue(dec *jsontext.Decoder, at place) {
 	token, err := dec.ReadToken()
 	if err != nil {
@@ -135,7 +135,7 @@ func (e *evidence) readValue(dec *jsontext.Decoder, at place) {
 	}
 }
 
-// readObject reads an object. One in an element of an array is part of it.
+// readObject reads an object. An object in an element of an array is part of the element.
 func (e *evidence) readObject(dec *jsontext.Decoder, at place) {
 	inner := place{within: at.within, isAsked: at.isAsked, object: at.object, unit: e.unitWithin(at)}
 	prefix := ""
@@ -156,7 +156,8 @@ func (e *evidence) readObject(dec *jsontext.Decoder, at place) {
 	_, _ = dec.ReadToken()
 }
 
-// openObject opens an object. Those of arguments are not noted, as nothing is derived of them.
+// openObject opens an object. Objects of arguments are not recorded, because nothing is derived
+// from them.
 func (e *evidence) openObject(at place) *object {
 	o := &object{holder: at.object, array: at.array}
 	if at.array != nil {
@@ -169,7 +170,7 @@ func (e *evidence) openObject(at place) *object {
 	return o
 }
 
-// readArray reads an array. One in another array is a row of a table.
+// readArray reads an array. An array in another array is a row of a table.
 func (e *evidence) readArray(dec *jsontext.Decoder, at place) {
 	inner := place{within: at.within, isAsked: at.isAsked, unit: e.unitWithin(at), array: &array{holder: at.object, unit: e.unitWithin(at)}}
 	if at.array != nil {
@@ -189,7 +190,7 @@ func (e *evidence) readArray(dec *jsontext.Decoder, at place) {
 	e.addArray(inner.array, length, at)
 }
 
-// addArray notes an array that has been read, and its length as an amount of its object.
+// addArray records an array that has been read, and its length as an amount of its object.
 func (e *evidence) addArray(a *array, length int, at place) {
 	a.length = length
 	e.arrays = append(e.arrays, a)
@@ -274,7 +275,7 @@ func isPercentage(name string) bool {
 	return false
 }
 
-// memberOf returns what a name says of its numbers.
+// memberOf returns the kind of a member's numbers, by its name.
 func (e *evidence) memberOf(name string) memberKind {
 	k, ok := e.members[name]
 	if ok {
@@ -299,7 +300,7 @@ func (e *evidence) memberOf(name string) memberKind {
 	return k
 }
 
-// lastOf returns the last word; "": there is none.
+// lastOf returns the last word, or "".
 func lastOf(words []string) string {
 	if len(words) == 0 {
 		return ""

@@ -1,6 +1,6 @@
-// This file collects what backs an answer: numbers, dates, times and tokens of the question, of
-// arguments and of results, and the objects and arrays of results, of which others are derived.
-// It is made once for an answer and used by several checks.
+// This file collects the evidence for an answer: numbers, dates, times and tokens of the question,
+// arguments and results. It also collects the objects and arrays of results, for derived values. It
+// is made once for an answer and used by several checks.
 
 package numbers
 
@@ -14,8 +14,8 @@ import (
 // evidence is what backs an answer: the results and arguments of tools, the question, the
 // date.
 //
-// Its maps grow with the evidence. It is read only after it was made, but for what is derived,
-// which is made when the first number needs it.
+// Its maps grow with the evidence. It does not change after newEvidence, except for the derived
+// values: the first number that needs them creates them.
 type evidence struct {
 	texts        []string // all that is text in it
 	itself       pool
@@ -48,7 +48,7 @@ type lazy struct {
 	words   map[string]bool // in lower case
 }
 
-// object is one of a result. What is nested in an element of an array is part of the element.
+// object is one of a result. A nested object in an element of an array is part of the element.
 type object struct {
 	holder  *object // it is a member of; nil: none
 	array   *array  // it is an element of; nil: none
@@ -65,12 +65,12 @@ type amount struct {
 	memberKind
 }
 
-// memberKind is what the name of a member says of its numbers.
+// memberKind is the kind of a member's numbers, by its name.
 type memberKind struct {
 	words   []string
 	unit    unit
 	percent bool
-	isName  bool // as id is one: there is nothing to reckon with
+	isName  bool // such as id: nothing is computed from it
 }
 
 // label is a member that is not a number.
@@ -91,10 +91,10 @@ type array struct {
 	unit    unit      // of these
 }
 
-// maxNearRows is how many elements an array may have of which each is near.
+// maxNearRows is the largest number of elements of an array that are all near.
 const maxNearRows = 5
 
-// isNear says whether an object is one that each sentence may speak of.
+// isNear reports whether an object is one that each sentence may speak of.
 func (o *object) isNear() bool {
 	for o.array != nil {
 		if o.array.length > maxNearRows {
@@ -108,7 +108,7 @@ func (o *object) isNear() bool {
 	return true
 }
 
-// nearDays is how far from today a date may be that needs no other evidence.
+// nearDays is the distance from today, in days, of dates that are evidence by themselves.
 const nearDays = 1
 
 // newEvidence reads the sources of an answer. Arguments count as well: the model has asked for them.
@@ -134,7 +134,7 @@ func newEvidence(in *Sources) *evidence {
 	return e
 }
 
-// addAmounts notes those of an object as values of the evidence.
+// addAmounts records those of an object as values of the evidence.
 func (e *evidence) addAmounts(o *object) {
 	for _, a := range o.amounts {
 		k := kind{unit: a.unit, near: o.isNear(), row: o.array != nil, percent: a.percent, isName: a.isName}
@@ -144,7 +144,7 @@ func (e *evidence) addAmounts(o *object) {
 	}
 }
 
-// addText adds what is in a text.
+// addText adds the content of a text.
 func (e *evidence) addText(text string, at place) {
 	if text == "" {
 		return
@@ -223,7 +223,7 @@ func (e *evidence) addClaim(text string, c *claim, at place) {
 // maxAsked is how many numbers of the question others are derived from.
 const maxAsked = 16
 
-// addToken notes a word that has letters and digits.
+// addToken records a word that has letters and digits.
 func (e *evidence) addToken(word string) {
 	word = plainToken(word)
 	e.tokens[word] = true
@@ -242,7 +242,7 @@ func plainToken(word string) string {
 	}, word))
 }
 
-// addDate notes a date with its year, and in the forms in which an answer may shorten it.
+// addDate adds a date, also in the forms that an answer may shorten it to.
 func (e *evidence) addDate(d civil) {
 	e.dates[d] = true
 	e.dates[civil{0, d.month, d.day}] = true
@@ -261,7 +261,7 @@ func (e *evidence) addDate(d civil) {
 // anyYear is the year of a date that is written without one.
 const anyYear = -1
 
-// addInstant notes a date or a time, as it is written, as a clock of the reader shows it, and in
+// addInstant records a date or a time, as it is written, as a clock of the reader shows it, and in
 // UTC.
 func (e *evidence) addInstant(c *claim, raw string, at place) {
 	h, m := c.clock.minute/60, c.clock.minute%60
@@ -301,7 +301,7 @@ func plainSpan(raw string) string {
 // maxInstants is how many times of an object spans are derived from.
 const maxInstants = 8
 
-// compareDay says whether a date lies before, on or after the day of the answer: -1, 0, 1.
+// compareDay reports whether a date lies before, on or after the day of the answer: -1, 0, 1.
 func (e *evidence) compareDay(t time.Time) int {
 	a, b := dayNumber(t.In(e.zone)), dayNumber(e.now)
 	switch {
@@ -313,7 +313,7 @@ func (e *evidence) compareDay(t time.Time) int {
 	return 0
 }
 
-// hasWord says whether a word in lower case stands somewhere in the evidence, or in the name of
+// hasWord reports whether a word in lower case stands somewhere in the evidence, or in the name of
 // a member.
 func (e *evidence) hasWord(word string) bool {
 	if e.words == nil {

@@ -1,5 +1,5 @@
-// This file derives numbers from others of their sentence: what is left of two, a product, a
-// percentage, another period.
+// This file derives numbers from others of their sentence: a difference, a product, a percentage,
+// another period.
 
 package numbers
 
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// addSource notes a number that is backed.
+// addSource records a number that is backed.
 func (s *sentence) addSource(c *claim) {
 	if c.forms&asAmount == 0 || c.meanings == 0 || len(s.sources) == maxSources {
 		return
@@ -19,7 +19,7 @@ func (s *sentence) addSource(c *claim) {
 	}
 }
 
-// followsFromNumbers says whether a claim follows from another number of the sentence.
+// followsFromNumbers reports whether a claim follows from another number of the sentence.
 func (s *sentence) followsFromNumbers(c *claim) bool {
 	d := s.derivedValues()
 	if c.forms&asClock != 0 && d.ended[c.clock.minute] {
@@ -40,7 +40,7 @@ func (s *sentence) followsFromNumbers(c *claim) bool {
 	return s.fromPercent(c, d)
 }
 
-// isBetween says whether a claim is the difference of the two numbers right before it: 12 of 20
+// isBetween reports whether a claim is the difference of the two numbers right before it: 12 of 20
 // are done, 8 are left.
 func (s *sentence) isBetween(c *claim) bool {
 	i := slices.IndexFunc(s.sources, func(from source) bool { return from.start > c.start })
@@ -54,8 +54,8 @@ func (s *sentence) isBetween(c *claim) bool {
 	return a.start != b.start && a.percent == b.percent && c.equals(math.Abs(a.value-b.value), kind{way: reckoned}, s)
 }
 
-// isTogether says whether a claim is the sum of all numbers of the sentence before it, or of these
-// and an amount in no array.
+// isTogether reports whether a claim is the sum of all numbers of the sentence before it, or of
+// these and an amount in no array.
 func (s *sentence) isTogether(c *claim, d *derived) bool {
 	sum, count := 0.0, 0
 	for _, from := range s.sources {
@@ -67,7 +67,7 @@ func (s *sentence) isTogether(c *claim, d *derived) bool {
 	return count > 1 && !c.percent && (c.equals(sum, kind{way: reckoned}, s) || s.isSumWith(c, sum, d.outside, kind{way: reckoned}))
 }
 
-// isPerPeriod says whether a claim is a number of the sentence for another period of the
+// isPerPeriod reports whether a claim is a number of the sentence for another period of the
 // calendar, and the sentence names both.
 func (s *sentence) isPerPeriod(c *claim) bool {
 	named := map[unit]bool{}
@@ -85,8 +85,8 @@ func (s *sentence) isPerPeriod(c *claim) bool {
 	return false
 }
 
-// isConverted says whether a claim is times a number of the sentence, or that number divided
-// by it.
+// isConverted reports whether a claim is times a number of the sentence, or that number divided by
+// it.
 func (s *sentence) isConverted(c *claim, times float64) bool {
 	k := kind{way: reckoned}
 	return slices.ContainsFunc(s.sources, func(from source) bool {
@@ -94,8 +94,8 @@ func (s *sentence) isConverted(c *claim, times float64) bool {
 	})
 }
 
-// fromColumn says whether a claim is the sum or difference of a number and another value of
-// its column.
+// fromColumn reports whether a claim is the sum or difference of a number and another value of its
+// column.
 func (s *sentence) fromColumn(c *claim, d *derived, from *source) bool {
 	if c.percent {
 		return false
@@ -109,7 +109,7 @@ func (s *sentence) fromColumn(c *claim, d *derived, from *source) bool {
 	return false
 }
 
-// isSumWith says whether a claim is v plus or minus one of sorted values.
+// isSumWith reports whether a claim is v plus or minus one of sorted values.
 func (s *sentence) isSumWith(c *claim, v float64, values []float64, k kind) bool {
 	for _, r := range c.means[:c.meanings] {
 		b := c.boundsOf(r, k, s)
@@ -123,7 +123,7 @@ func (s *sentence) isSumWith(c *claim, v float64, values []float64, k kind) bool
 // minLoose is from where on a whole number may follow from any two numbers.
 const minLoose = 20
 
-// fromOther says whether a claim is the sum, difference or product of a number and another one
+// fromOther reports whether a claim is the sum, difference or product of a number and another one
 // of the sentence, an amount in no array, or the sum of a column.
 func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
 	if c.percent {
@@ -157,8 +157,7 @@ func (s *sentence) othersThan(i int) []float64 {
 	return others
 }
 
-// asShare says whether a claim is what a number is in percent of another one, or the other of
-// it.
+// asShare reports whether a claim is the percentage of one number in another, in either direction.
 func (s *sentence) asShare(c *claim, d *derived, from *source, i int) bool {
 	if from.percent || from.value == 0 {
 		return false
@@ -188,18 +187,18 @@ func (s *sentence) asShare(c *claim, d *derived, from *source, i int) bool {
 	return false
 }
 
-// isShareOf says whether a number is so many percent of one of sorted values, or one of these of
+// isShareOf reports whether a number is so many percent of one of sorted values, or one of these of
 // the number.
 func (from *source) isShareOf(values []float64, b bounds) bool {
 	return anyIn(values, bounds{from.value * 100 / b.high, from.value * 100 / b.low}) || anyIn(values, bounds{from.value * b.low / 100, from.value * b.high / 100})
 }
 
-// hasChanged says whether one of sorted values is a number with so many percent more or less.
+// hasChanged reports whether one of sorted values is a number with so many percent more or less.
 func (from *source) hasChanged(values []float64, b bounds) bool {
 	return anyIn(values, bounds{from.value * (1 + b.low/100), from.value * (1 + b.high/100)}) || anyIn(values, bounds{from.value * (1 - b.high/100), from.value * (1 - b.low/100)})
 }
 
-// fromPercent says whether a claim is some percent of a near amount or a number of the sentence,
+// fromPercent reports whether a claim is some percent of a near amount or a number of the sentence,
 // or it less or plus so much, if the sentence says that percentage.
 func (s *sentence) fromPercent(c *claim, d *derived) bool {
 	k := kind{way: reckoned}

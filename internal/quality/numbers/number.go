@@ -1,6 +1,6 @@
-// This file reads numbers as they are written in any language: digits of any script, groups
-// of three or of lakhs, a comma or a point for decimals. What 1.234 means cannot be known,
-// so that a number has readings, and one that is backed is enough.
+// This file reads numbers as they are written in any language: digits of any script, groups of
+// three or of lakhs, a comma or a point for decimals. The meaning of 1.234 is not certain. So a
+// number has readings, and one backed reading is enough.
 
 package numbers
 
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// number is one as it is written: groups of digits with what stands between them.
+// number is a number as it is written: groups of digits and their separators.
 //
 // It points into its text by start and end and keeps no other part of it.
 type number struct {
@@ -25,7 +25,7 @@ type number struct {
 	means [2]reading // what readings returns
 }
 
-// Separators of groups that have no sign of their own in ASCII.
+// Separators of groups without an ASCII sign of their own.
 const (
 	noBreak    = '\u00a0'
 	arabicDot  = '\u066b' // separates decimals
@@ -56,7 +56,7 @@ func digitOf(r rune) (int, bool) {
 	return 0, false
 }
 
-// holdsNumber says whether eachNumber finds one.
+// holdsNumber reports whether eachNumber finds one.
 func holdsNumber(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { _, ok := digitOf(r); return ok })
 }
@@ -82,8 +82,8 @@ func eachNumber(text string, each func(n *number)) {
 	}
 }
 
-// readAt reads a number with its groups and separators. What they mean depends on the
-// language, so all readings are kept.
+// readAt reads a number with its groups and separators. Their meaning depends on the language, so
+// all readings are kept.
 func (n *number) readAt(text string, start int) {
 	n.start, n.groups, n.seps = start, n.some[:0], n.seps[:0]
 	group, at := digitsAt(text, start)
@@ -130,7 +130,7 @@ func foreignDigits(text string, at int) (group string, end int) {
 	return b.String(), end
 }
 
-// separatorAt returns what may stand between two groups; size is 0 if there is none.
+// separatorAt returns a possible separator of groups. size is 0 without one.
 func separatorAt(text string, at int) (sep rune, size int) {
 	r, size := utf8.DecodeRuneInString(text[at:])
 	switch r {
@@ -148,7 +148,7 @@ func separatorAt(text string, at int) (sep rune, size int) {
 	return 0, 0
 }
 
-// mayJoin says whether a group may belong to n. Behind a space or an apostrophe only three
+// mayJoin reports whether a group may belong to n. Behind a space or an apostrophe only three
 // digits do, if all that is before is grouped alike.
 func (n *number) mayJoin(sep rune, next string) bool {
 	switch sep {
@@ -163,11 +163,11 @@ func (n *number) mayJoin(sep rune, next string) bool {
 	return true
 }
 
-// reading is what a number may mean.
+// reading is a possible meaning of a number.
 //
 // Two readings are the same value if their keys are equal; value is for arithmetic.
 type reading struct {
-	key      string // its digits without what says nothing: 1200, 0.5
+	key      string // its digits without redundant zeros: 1200, 0.5
 	value    float64
 	decimals int // that are written
 }
@@ -194,10 +194,10 @@ func (n *number) readings() []reading {
 	return list
 }
 
-// isDecimal says whether a separator may be that of the decimals.
+// isDecimal reports whether a separator may be that of the decimals.
 func isDecimal(sep rune) bool { return sep == '.' || sep == ',' || sep == arabicDot }
 
-// isGrouped says whether groups are thousands, or lakhs and crores.
+// isGrouped reports whether groups are thousands, or lakhs and crores.
 //
 // It wants one separator throughout and a first group without a leading zero.
 func isGrouped(groups []string, seps []rune) bool {
@@ -249,8 +249,8 @@ func (n *number) raw() string {
 	return b.String()
 }
 
-// pieces are the numbers that n may be in place of one: those between spaces, or if it
-// has no reading at all those of a date or a list. A version or an address is one thing.
+// pieces returns the numbers that n may be instead of one: those between spaces. Without a reading
+// of n, they are those of a date or a list. A version or an address is one thing.
 //
 // nil: it is one number and nothing else.
 func (n *number) pieces() []*number {
@@ -275,7 +275,7 @@ func (n *number) pieces() []*number {
 	return list
 }
 
-// isDate says whether n is written as 24.11.2026, 24.11.26 or 2026.11.24.
+// isDate reports whether n is written as 24.11.2026, 24.11.26 or 2026.11.24.
 func (n *number) isDate() bool {
 	if len(n.groups) != 3 {
 		return false

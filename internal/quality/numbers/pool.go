@@ -1,6 +1,6 @@
-// This file compares a claim with values: which of them may back it at all, and how far from
-// what is written they may be. Values are in pools, sorted, by what is known of them, so that a
-// claim costs a search in each of a few lists.
+// This file compares a claim with values: the values that may back it at all, and the allowed
+// distance from the written number. Values are in sorted pools by their kind, so that a claim costs
+// a search in each of a few lists.
 
 package numbers
 
@@ -25,7 +25,7 @@ const (
 	span       // of time, from one thing to another
 )
 
-// kind is what is known of a value.
+// kind is the kind of a value.
 type kind struct {
 	way      way
 	unit     unit
@@ -56,7 +56,7 @@ func (p pool) sort() {
 	}
 }
 
-// has says whether a value backs a claim.
+// has reports whether a value backs a claim.
 func (p pool) has(c *claim, s *sentence) bool {
 	for k, values := range p {
 		if c.mayBe(k, s) && c.isIn(values, k, s) {
@@ -66,7 +66,7 @@ func (p pool) has(c *claim, s *sentence) bool {
 	return false
 }
 
-// anyIn says whether one of sorted values lies within bounds.
+// anyIn reports whether one of sorted values lies within bounds.
 func anyIn(values []float64, b bounds) bool {
 	i, _ := slices.BinarySearch(values, b.low)
 	return i < len(values) && values[i] <= b.high
@@ -80,12 +80,12 @@ func (c *claim) signedValue(r reading) float64 {
 	return r.value * c.scale
 }
 
-// mayHaveSign says whether a claim may be of a kind by its sign: words may stand for it.
+// mayHaveSign reports whether a claim may be of a kind by its sign: words may stand for it.
 func (c *claim) mayHaveSign(k kind, s *sentence) bool {
 	return k.negative == c.negative || k.negative && (s.hasSense(less) || k.row && !isTemperature(c.unit))
 }
 
-// mayBe says whether the words around a claim allow it to be of a kind.
+// mayBe reports whether the words around a claim allow it to be of a kind.
 func (c *claim) mayBe(k kind, s *sentence) bool {
 	switch k.way {
 	case itself:
@@ -106,13 +106,13 @@ func (c *claim) mayBe(k kind, s *sentence) bool {
 	return !c.percent || k.percent
 }
 
-// mayCount says whether a claim may be how many there are of a thing.
+// mayCount reports whether a claim may be how many there are of a thing.
 func (c *claim) mayCount() bool {
 	dimension, _ := dimensionOf(c.unit)
 	return !c.percent && (dimension == 0 || c.unit == day) && c.means[0].decimals == 0
 }
 
-// isIn says whether a claim is one of the sorted values of a kind.
+// isIn reports whether a claim is one of the sorted values of a kind.
 func (c *claim) isIn(values []float64, k kind, s *sentence) bool {
 	for _, r := range c.means[:c.meanings] {
 		b := c.boundsOf(r, k, s)
@@ -134,8 +134,7 @@ func (c *claim) isIn(values []float64, k kind, s *sentence) bool {
 	return false
 }
 
-// isOther says whether a unit is another than the claim's, so that only what is converted is
-// equal.
+// isOther reports whether a unit differs from the claim's, so that only converted values are equal.
 func (c *claim) isOther(u unit) bool {
 	if c.unit == u || c.percent && u == "" {
 		return false
@@ -143,14 +142,14 @@ func (c *claim) isOther(u unit) bool {
 	return isMeasure(c.unit) && isMeasure(u)
 }
 
-// isMeasure says whether a unit is one of a single kind of thing.
+// isMeasure reports whether a unit is one of a single kind of thing.
 func isMeasure(u unit) bool {
 	dimension, _ := dimensionOf(u)
 	return dimension != 0 || isTemperature(u) && u != degree
 }
 
-// isShare says whether a percentage is one of the values from 0 to 1, or what is left of a near
-// one to the whole.
+// isShare reports whether a percentage is one of the values from 0 to 1, or the remainder of a near
+// value to 100.
 func (c *claim) isShare(values []float64, k kind, r reading, s *sentence) bool {
 	b := exactBounds(r.value / 100)
 	if s.countsDerived() {
@@ -169,24 +168,24 @@ func ulp(r reading) float64 { return math.Pow10(-r.decimals) }
 // minQuotient is from where on a quotient may be rounded to a whole number.
 const minQuotient = 100
 
-// roundingBounds is what is rounded to v, where unit is the value of its last digit: a half is rounded
-// up.
+// roundingBounds returns the values that are rounded to v, where unit is the value of the last
+// digit. A half is rounded up.
 func roundingBounds(v, unit float64) bounds {
 	within := min(floatError(v), unit/1000)
 	return bounds{v - unit/2 - within, v + unit/2 - within}
 }
 
-// exactBounds is what is equal but for what arithmetic of floats adds.
+// exactBounds returns the values that equal v, apart from errors of float arithmetic.
 func exactBounds(v float64) bounds { return bounds{v - floatError(v), v + floatError(v)} }
 
 // floatError is what arithmetic of floats may add to a value. It is less than the last digit of a
 // number of twelve digits, so that two accounts are never equal.
 func floatError(v float64) float64 { return 1e-9 + 1e-13*math.Abs(v) }
 
-// boundsOf returns between what a value of a kind must lie.
+// boundsOf returns the bounds of a value of a kind for a reading of the claim.
 //
-// What stands in the evidence may be rounded where something says so. What is derived may be
-// rounded if it has decimals.
+// A number of the evidence may be rounded if something says so. A derived number may be rounded if
+// it has decimals.
 func (c *claim) boundsOf(r reading, k kind, s *sentence) bounds {
 	v := r.value * c.scale
 	if !s.countsDerived() {
@@ -209,7 +208,7 @@ func (c *claim) boundsOf(r reading, k kind, s *sentence) bounds {
 	return b
 }
 
-// isRounded says whether a claim may be rounded as it is written, though no word says so.
+// isRounded reports whether a claim may be rounded as it is written, though no word says so.
 func (c *claim) isRounded(r reading, k kind, s *sentence) bool {
 	switch k.way {
 	case itself:
@@ -237,7 +236,7 @@ func lastDigit(r reading) float64 {
 	return unit
 }
 
-// equals says whether a claim is a value that is derived from the numbers of its sentence.
+// equals reports whether a claim is a value that is derived from the numbers of its sentence.
 func (c *claim) equals(v float64, k kind, s *sentence) bool {
 	for _, r := range c.means[:c.meanings] {
 		if b := c.boundsOf(r, k, s); b.low <= v && v <= b.high {

@@ -1,5 +1,5 @@
-// This file judges the numbers of one sentence. What a sentence names decides which objects it
-// may speak of, and its words what may be rounded or compared.
+// This file judges the numbers of one sentence. The names in a sentence decide the objects that it
+// may speak of. Its words decide the numbers that may be rounded or compared.
 
 package numbers
 
@@ -19,7 +19,7 @@ type sentence struct {
 	senses sense
 
 	named   []*object // elements of arrays that it names
-	pool    pool      // what follows from them; nil: not made
+	pool    pool      // values that follow from named; nil until they are needed
 	sources []source  // numbers that are backed
 }
 
@@ -30,14 +30,14 @@ type source struct {
 	percent bool
 }
 
-// isBeforeCapital says whether a text is a capital with a space or more before it.
+// isBeforeCapital reports whether a text is a capital with a space or more before it.
 func isBeforeCapital(text string) bool {
 	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, " "))
 	return unicode.IsUpper(r) && text[0] == ' '
 }
 
-// wideMark returns the size of the mark, of a language without capitals, that a text begins with;
-// 0: there is none.
+// wideMark returns the size of the mark that a text begins with, in a language without capitals, or
+// 0.
 func wideMark(text string) int {
 	for _, mark := range [...]string{"。", "！", "？", "।"} {
 		if strings.HasPrefix(text, mark) {
@@ -67,15 +67,15 @@ func sentenceLength(text string) int {
 	return len(text)
 }
 
-// hasSense says whether a word of the sentence has one of the senses.
+// hasSense reports whether a word of the sentence has one of the senses.
 func (s *sentence) hasSense(what sense) bool { return s.senses&what != 0 }
 
-// countsDerived says whether derived numbers count.
+// countsDerived reports whether derived numbers count.
 func (s *sentence) countsDerived() bool { return s.derived }
 
 // judgeNumbers adds the numbers that nothing backs to the strange ones.
 //
-// What is derived from another number of the sentence needs one that is backed otherwise.
+// A number that is derived from the sentence needs another number there that is backed otherwise.
 func (s *sentence) judgeNumbers() {
 	for _, word := range strings.FieldsFunc(s.text, func(r rune) bool { return !ofWord(r) }) {
 		s.senses |= senseOf(strings.ToLower(word))
@@ -105,7 +105,7 @@ func (s *sentence) judgeOpen(c *claim) {
 	}
 }
 
-// isBacked says whether a claim stands in the evidence, claims nothing, or follows from results
+// isBacked reports whether a claim stands in the evidence, claims nothing, or follows from results
 // alone.
 func (s *sentence) isBacked(c *claim) bool {
 	switch {
@@ -120,7 +120,7 @@ func (s *sentence) isBacked(c *claim) bool {
 	return s.itself.has(c, s) || s.arePieces(c) || s.isCount(c) || s.isEmergency(c) || s.derived && s.isDerived(c)
 }
 
-// hasMoment says whether a claim is a date or a time of day of the evidence; one that is both
+// hasMoment reports whether a claim is a date or a time of day of the evidence; one that is both
 // must be both.
 func (s *sentence) hasMoment(c *claim) bool {
 	isDate := c.forms&asDate != 0 && s.hasDate(c)
@@ -131,7 +131,7 @@ func (s *sentence) hasMoment(c *claim) bool {
 	return isDate || isClock
 }
 
-// hasDate says whether a date is one of the evidence.
+// hasDate reports whether a date is one of the evidence.
 func (s *sentence) hasDate(c *claim) bool {
 	d := c.date
 	if s.dates[d] || s.dates[civil{anyYear, d.month, d.day}] {
@@ -140,7 +140,7 @@ func (s *sentence) hasDate(c *claim) bool {
 	return c.forms&asPair != 0 && s.dates[civil{0, d.day, d.month}] || d.year > 0 && s.dates[civil{d.year, d.day, d.month}]
 }
 
-// hasClock says whether a time of day is one of the evidence.
+// hasClock reports whether a time of day is one of the evidence.
 func (s *sentence) hasClock(c *claim) bool {
 	if isSpan := s.pairs[plainSpan(s.search.text[c.start:c.end])]; isSpan || c.hasSeconds { // 7:45 may be of minutes
 		return isSpan
@@ -151,25 +151,25 @@ func (s *sentence) hasClock(c *claim) bool {
 	return s.hasTime(c.clock)
 }
 
-// hasTime says whether a time of day is one of the evidence, in any of its forms.
+// hasTime reports whether a time of day is one of the evidence, in any of its forms.
 func (e *evidence) hasTime(t clockTime) bool {
 	const halfDay = 720
 	return e.clocks[t.minute] || t.twelve && e.clocks[(t.minute+halfDay)%(2*halfDay)] || t.minute == 2*halfDay && e.clocks[0]
 }
 
-// isToken says whether a token is one of the evidence, or unlike any that is there: then it is a
+// isToken reports whether a token is one of the evidence, or unlike any that is there: then it is a
 // name.
 func (s *sentence) isToken(c *claim) bool {
 	word := plainToken(s.search.text[c.start:c.end])
 	return s.tokens[word] || !s.prefixes[firstWord(word)] || isDimension(word)
 }
 
-// isVersion says whether a version is one of the evidence, or that has none.
+// isVersion reports whether a version is in the evidence, or the evidence lacks versions.
 func (s *sentence) isVersion(c *claim) bool {
 	return len(s.versions) == 0 || s.versions[s.search.text[c.start:c.end]]
 }
 
-// isPair says whether a pair stands in the evidence, or both its numbers are amounts of one
+// isPair reports whether a pair stands in the evidence, or both its numbers are amounts of one
 // object, or of no object, or follow in the same way.
 func (s *sentence) isPair(c *claim) bool {
 	raw := s.search.text[c.start:c.end]
@@ -215,7 +215,7 @@ func (s *sentence) isPair(c *claim) bool {
 	return false
 }
 
-// isAllowed says whether all numbers of a claim are allowed by the arguments.
+// isAllowed reports whether all numbers of a claim are allowed by the arguments.
 func (s *sentence) isAllowed(c *claim) bool {
 	if len(s.allowed) == 0 {
 		return false
@@ -225,13 +225,13 @@ func (s *sentence) isAllowed(c *claim) bool {
 	return all
 }
 
-// isLong says whether a claim is part of a long number of the evidence.
+// isLong reports whether a claim is part of a long number of the evidence.
 func (s *sentence) isLong(c *claim) bool {
 	i, _ := slices.BinarySearchFunc(s.chains, c.start, func(span chainSpan, at int) int { return span.end - at - 1 })
 	return i < len(s.chains) && s.chains[i].start <= c.start
 }
 
-// arePieces says whether what may be one number is several of the evidence: 1 200.
+// arePieces reports whether one possible number is several numbers of the evidence: 1 200.
 func (s *sentence) arePieces(c *claim) bool {
 	found := false
 	eachNumber(s.search.text[c.start:c.end], func(n *number) {
@@ -246,7 +246,7 @@ func (s *sentence) arePieces(c *claim) bool {
 	return found
 }
 
-// isCount says whether a claim is how many items the answer lists, or an ordinal up to the
+// isCount reports whether a claim is how many items the answer lists, or an ordinal up to the
 // length of an array.
 func (s *sentence) isCount(c *claim) bool {
 	r := c.means[0]
@@ -259,7 +259,7 @@ func (s *sentence) isCount(c *claim) bool {
 	return c.forms&asRank != 0 && slices.ContainsFunc(s.arrays, func(a *array) bool { return r.value >= 1 && r.value <= float64(a.length) })
 }
 
-// isEmergency says whether a claim is a number to call for help.
+// isEmergency reports whether a claim is a number to call for help.
 func (s *sentence) isEmergency(c *claim) bool {
 	switch s.search.text[c.start:c.end] {
 	case "112", "911", "999", "110", "113", "115", "117", "118", "119", "000", "111", "988", "101", "102", "103", "144", "15", "17", "18", "061", "116", "211", "311":
@@ -268,8 +268,8 @@ func (s *sentence) isEmergency(c *claim) bool {
 	return false
 }
 
-// isNamed says whether a claim is a number in a name, as in Error 404, and whether it may be:
-// if the word before it stands before numbers in the evidence, it is one of these.
+// isNamed reports whether a claim is a number in a name, as in Error 404, and whether it may be: if
+// the word before it stands before numbers in the evidence, it is one of these.
 func (s *sentence) isNamed(c *claim) (known, ok bool) {
 	if !c.isBare() || c.means[0].decimals > 0 || c.means[0].value > 9999 || c.rounded != 0 {
 		return false, false
@@ -306,7 +306,7 @@ func isCapitalWord(before, word string) int {
 	return count
 }
 
-// hasCapitals says whether over a quarter of the words have a capital that begin no sentence, as
+// hasCapitals reports whether over a quarter of the words have a capital that begin no sentence, as
 // nouns of German do.
 func hasCapitals(text string) bool {
 	words, capitals := 0, 0
@@ -323,7 +323,8 @@ func hasCapitals(text string) bool {
 	return capitals*4 > words
 }
 
-// isDerived says whether a claim follows from results and from what the sentence names.
+// isDerived reports whether a claim follows from results and from the objects that the sentence
+// names.
 func (s *sentence) isDerived(c *claim) bool {
 	if s.looked++; s.looked > maxDerived {
 		return false

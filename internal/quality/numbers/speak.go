@@ -1,5 +1,5 @@
-// This file derives from what a sentence names: elements of arrays by one of their texts, lines
-// by a word, and numbers that it compares others with.
+// This file derives values from the names in a sentence: elements of arrays by one of their texts,
+// and lines by a word. It also uses the numbers that the sentence compares with.
 
 package numbers
 
@@ -12,7 +12,7 @@ import (
 	"sluice/internal/quality/casefold"
 )
 
-// Bounds of what a sentence names.
+// Bounds of the names in a sentence.
 const (
 	maxNamed    = 32
 	maxCompared = 20_000 // in the whole answer
@@ -85,7 +85,7 @@ func (s *sentence) valuesIn(c *column) (values []float64) {
 	return values
 }
 
-// compareNamed compares what is named of one array.
+// compareNamed compares the named elements of one array.
 func (s *sentence) compareNamed(d *derived) {
 	for i := range d.columns {
 		c := &d.columns[i]
@@ -112,7 +112,7 @@ func (s *sentence) lineCounts(d *derived) {
 	}
 }
 
-// isCompared says whether a word of the sentence compares with a claim, which is an amount.
+// isCompared reports whether a claim is an amount that a word of the sentence compares with.
 func (s *sentence) isCompared(c *claim) bool {
 	return c.forms&asAmount != 0 && c.meanings > 0 && (c.rounded != 0 || s.hasSense(less|change|moreThan|under))
 }

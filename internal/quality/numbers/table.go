@@ -1,5 +1,5 @@
-// This file derives values of arrays: their length, sums and means of their columns, and the
-// same of groups, which are the elements that have one value.
+// This file derives values of arrays: their length, and sums and means of their columns. It does
+// the same for groups: elements with the same value of a member.
 
 package numbers
 
@@ -13,7 +13,7 @@ import (
 	"sluice/internal/quality/casefold"
 )
 
-// deriveArray derives what follows from an array.
+// deriveArray derives values from an array.
 func (d *derived) deriveArray(e *evidence, a *array) {
 	d.values.add(kind{way: counted}, float64(a.length))
 	if len(a.numbers) > 0 && len(a.numbers) == a.length {
@@ -74,7 +74,7 @@ func columnsOf(a *array) []column {
 	return list
 }
 
-// addColumn notes one, with its sum and its order.
+// addColumn records one, with its sum and its order.
 func (d *derived) addColumn(c column) column {
 	for _, v := range c.values {
 		c.sum += v
@@ -90,7 +90,7 @@ func (d *derived) addColumn(c column) column {
 	return c
 }
 
-// firstRows is how many elements an array may have of which the first few are summed.
+// firstRows is the largest number of elements of an array whose first few are summed.
 const firstRows = 7
 
 // addFirstSums derives the sums of the first elements.
@@ -190,7 +190,7 @@ func selectRows(columns []column, rows []int) []column {
 	return list
 }
 
-// addTotal notes one of so many elements, with its mean.
+// addTotal records one of so many elements, with its mean.
 func (d *derived) addTotal(t total, count int) {
 	k := kind{way: summed, unit: t.unit, percent: t.percent}
 	if isAdditive(t.unit) {
@@ -204,7 +204,7 @@ func (d *derived) addTotal(t total, count int) {
 	d.values.add(k, t.sum/float64(max(1, count)))
 }
 
-// addTotals notes sums and means.
+// addTotals records sums and means.
 func (d *derived) addTotals(t totals) {
 	for _, c := range t.columns {
 		d.addTotal(c, t.count)
@@ -214,7 +214,7 @@ func (d *derived) addTotals(t totals) {
 	}
 }
 
-// mayShare says whether two amounts may be of one unit: that of either may not be known.
+// mayShare reports whether two amounts may be of one unit: that of either may not be known.
 func mayShare(a, b unit) bool { return a == b || a == "" || b == "" }
 
 // holderOf returns the amounts of the object that holds an array, and counts the elements above
@@ -315,7 +315,7 @@ func labelNames(a *array) []string {
 	return list
 }
 
-// labelOf returns a text or truth value; "": there is none.
+// labelOf returns a text or truth value of a member, or "".
 func (o *object) labelOf(name string) string {
 	for _, l := range o.labels {
 		if l.name == name {
@@ -335,8 +335,8 @@ func (o *object) dayOf(name string) (t time.Time, ok bool) {
 	return t, false
 }
 
-// deriveGroup derives from some elements: how many there are, and their sums. Of elements that are
-// each alone in their group only the count is of interest: their values stand in the evidence.
+// deriveGroup derives from some elements: how many there are, and their sums. For groups with one
+// element each it adds only the count: the elements' values stand in the evidence.
 func (d *derived) deriveGroup(columns []column, rows []int, whole totals, isUnique, withRest bool) {
 	count, n := float64(len(rows)), float64(whole.count)
 	d.values.add(kind{way: counted}, count)
@@ -375,27 +375,27 @@ func (d *derived) deriveGroup(columns []column, rows []int, whole totals, isUniq
 	}
 }
 
-// ofWord says whether r is part of a word.
+// ofWord reports whether r is part of a word.
 func ofWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 
-// named is a text of an object by which a sentence may name it, folded.
+// named is a text that a sentence may name an object by, folded.
 type named struct {
 	text string
 	of   *object
 }
 
-// minName is how many characters a text has by which an object is named.
+// minName is the least number of characters in the name of an object.
 const minName = 3
 
-// maxName is how many bytes it may have: more is no name.
+// maxName is the largest number of bytes in a name.
 const maxName = 200
 
-// mayName says whether a text may name an object.
+// mayName reports whether a text may name an object.
 func mayName(text string) bool {
 	return len(text) <= maxName && len([]rune(text)) >= minName && text != "true" && text != "false"
 }
 
-// nameObject notes the texts of an object.
+// nameObject records the texts of an object.
 func (d *derived) nameObject(o *object) {
 	for _, l := range o.labels {
 		text := strings.TrimSpace(l.value)

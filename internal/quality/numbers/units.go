@@ -1,6 +1,6 @@
-// This file knows units: the words for them in answers and in the names of members, and what
-// one is in another. Units that do not convert are known as well, since amounts of different
-// ones have no sum.
+// This file knows units: the words for them in answers and in the names of members, and their
+// conversion. It also knows units that do not convert, since a sum of different units is
+// meaningless.
 
 package numbers
 
@@ -23,7 +23,7 @@ const (
 	degree  unit = "deg"   // of a scale that is not named
 	money   unit = "money" // of any currency
 	cent    unit = "cent"
-	anyTime unit = "time" // a span, where its name has no unit
+	anyTime unit = "time" // a span whose name lacks a unit
 )
 
 // unitOf returns the unit that a word in lower case names.
@@ -50,7 +50,7 @@ func unitOf(word string) unit {
 	return measureOf(word)
 }
 
-// measureOf is unitOf for what is not a time.
+// measureOf is unitOf for units other than time.
 func measureOf(word string) unit {
 	switch word {
 	case "g", "gram", "grams", "gramm", "gramme", "grammes", "gramos", "grammi":
@@ -83,7 +83,7 @@ func measureOf(word string) unit {
 	return thingOf(word)
 }
 
-// thingOf is unitOf for data, energy, money and what does not convert.
+// thingOf is unitOf for data, energy, money and units that do not convert.
 func thingOf(word string) unit {
 	switch word {
 	case "watt", "watts":
@@ -107,7 +107,8 @@ func thingOf(word string) unit {
 	return ""
 }
 
-// dimensionOf says what a unit measures, and how much of it one is; 0: it does not convert.
+// dimensionOf returns the quantity that a unit measures, and its size. Both are 0 for a unit that
+// does not convert.
 func dimensionOf(u unit) (dimension byte, size float64) {
 	if u == "" {
 		return 0, 0
@@ -164,10 +165,10 @@ var measures = [...]measure{
 	{money, '$', 1},
 }
 
-// isTemperature says whether a unit is one of temperature.
+// isTemperature reports whether a unit is one of temperature.
 func isTemperature(u unit) bool { return u == degree || u == "c" || u == "f" }
 
-// isAdditive says whether a sum of amounts of a unit means something.
+// isAdditive reports whether a sum of amounts of a unit means something.
 func isAdditive(u unit) bool {
 	dimension, _ := dimensionOf(u)
 	return !isTemperature(u) && dimension != 'v'
@@ -188,7 +189,7 @@ func periodOf(word string) unit {
 	return unitOf(word)
 }
 
-// bounds are what a claim may be, both included.
+// bounds is the range of a claim's values, ends included.
 type bounds struct{ low, high float64 }
 
 // convertDegrees is inUnit for temperatures. A degree may be one of either scale.
@@ -261,7 +262,7 @@ func nameUnit(words []string) unit {
 	return found
 }
 
-// isPer knows the word between what is measured and what it is measured by.
+// isPer reports whether a word divides a quantity from its reference, as "per" does.
 func isPer(word string) bool {
 	switch word {
 	case "per", "pro", "par", "por", "je":

@@ -1,11 +1,11 @@
 package numbers
 
-// The words around numbers, in the languages that the checks know. Each function takes one
-// word in lower case, or the first character of one, and returns the zero value for what is
-// not in its list: a word that is missing here makes a check blind to it, never wrong about
-// another number. They are switch statements, so nothing is built when the program starts.
+// The words around numbers, in the languages that the checks know. Each function takes one word in
+// lower case, or its first character, and returns the zero value for an unlisted word. A missing
+// word makes a check blind to it, never wrong about another number. The functions are switch
+// statements, so nothing is built when the program starts.
 
-// isPercent says whether a word makes the number before it one of 100.
+// isPercent reports whether a word makes the number before it one of 100.
 func isPercent(word string) bool {
 	switch word {
 	case "percent", "prozent", "percento", "procent", "pct", "процент", "процента", "процентов", "パーセント":
@@ -93,15 +93,15 @@ func monthOf(word string) int {
 	return 0
 }
 
-// sense is what a word says about the numbers of its sentence; a word may have more than one.
+// sense is a set of meanings of a word for the numbers of its sentence.
 type sense uint16
 
 // Senses of words.
 const (
-	near     sense = 1 << iota // about: the number before which it stands is rounded
+	near     sense = 1 << iota // about: the number after it is rounded
 	moreThan                   // more than: it is rounded down
 	under                      // almost: it is rounded up
-	less                       // what is negative may stand without its sign
+	less                       // a negative amount may stand without its sign
 	change                     // a percentage is one of the difference
 	ratio                      // one thing by another
 	average                    // a mean is rounded
@@ -112,7 +112,7 @@ const (
 	atTime                     // a time of day follows
 )
 
-// senseOf returns what a word in lower case says.
+// senseOf returns the senses of a word in lower case.
 func senseOf(word string) sense {
 	switch word {
 	case "about", "around", "approximately", "approx", "roughly", "circa", "ca", "some", "rund", "etwa", "ungefähr", "environ", "unos", "unas", "aproximadamente", "alrededor", "ongeveer", "около", "примерно", "約", "约", "大约", "近", "intorno", "autour", "cerca", "quelque", "ungefaehr", "estimated":
