@@ -1,7 +1,7 @@
-// Package check judges answers by code: what needs no model to be judged. A Check is made
-// once of its name and arguments and is run on many answers, also at the same time. It
-// takes time in proportion to the answer and what backs it, and knows no clock, no network
-// and no randomness: the same Input has the same Outcome.
+// Package check judges answers by code, without a model. A Check is made once of its name and
+// arguments and is run on many answers, also at the same time. It takes time in proportion to the
+// answer and its evidence. It uses neither clock, network nor randomness: the same Input has the
+// same Outcome.
 package check
 
 import (
@@ -18,8 +18,8 @@ import (
 // Evidence is a call of a tool, which backs an answer.
 type Evidence = numbers.Call
 
-// Input is an answer and what it is judged by. It is filled in once and then read by one
-// goroutine: checks of one answer share what they find in it.
+// Input is an answer and the data to judge it by. It is filled in once and then read by one
+// goroutine: the checks of one answer share their findings.
 //
 // seen is made when the first check asks; a copy of an Input shares it.
 type Input struct {
@@ -41,10 +41,10 @@ type Input struct {
 	seen *findings
 }
 
-// Outcome is what a Check found.
+// Outcome is the result of a Check.
 type Outcome struct {
 	Passed bool // also true if NotApplicable
-	// NotApplicable says that there was nothing to judge.
+	// NotApplicable is true if the criterion does not concern the answer.
 	NotApplicable bool
 	// Feedback says to a model what to mend, or why a check is not applicable. It may quote the
 	// answer and its evidence. It is not empty if Passed is false.
@@ -59,14 +59,14 @@ type Check interface {
 	Run(in *Input) Outcome
 }
 
-// ArgsError says what is wrong with the arguments of a check.
+// ArgsError is a fault in the arguments of a check.
 type ArgsError struct {
 	Pointer jsontext.Pointer // of the value in the arguments
 	Text    string
 }
 
-// It says what the arguments of a check must be, with their place, and repeats
-// no value.
+// Error describes the arguments that the check needs, with the place of the fault. It repeats no
+// value.
 func (e *ArgsError) Error() string {
 	if e.Pointer == "" {
 		return e.Text
@@ -83,8 +83,8 @@ var errUnknown = errors.New("there is no such check")
 // the check themselves.
 type args interface{ compileCheck() (Check, error) }
 
-// checks has the kinds of checks by their names. newArgs makes the arguments of a check, to be read into,
-// and expected describes the answers that pass.
+// checks has the kinds of checks by their names. newArgs makes the arguments of a check, to be read
+// into, and expected describes the answers that pass.
 var checks = map[string]struct {
 	newArgs  func() args
 	expected string
@@ -104,8 +104,8 @@ var checks = map[string]struct {
 	"no_pii":         {func() args { return new(noPII) }, "No personal data and no secret."},
 }
 
-// Compile makes a check of its name and arguments, an object in JSON; nil: there are none.
-// The error is errUnknown or an *ArgsError.
+// Compile makes a check of its name and arguments. The arguments are a JSON object, or nil. The
+// error is errUnknown or an *ArgsError.
 func Compile(name string, arguments jsontext.Value) (Check, error) {
 	kind, ok := checks[name]
 	if !ok {
@@ -139,13 +139,13 @@ func passedOutcome() Outcome { return Outcome{Passed: true} }
 // on.
 func failedOutcome(feedback string) Outcome { return Outcome{Feedback: feedback} }
 
-// notApplicable is the outcome where the criterion has nothing to look at; it
-// counts as passed.
+// notApplicable returns the outcome for an answer that the criterion does not concern. It counts as
+// passed.
 func notApplicable(why string) Outcome {
 	return Outcome{Passed: true, NotApplicable: true, Feedback: why}
 }
 
-// findings are what was found in an Input, for all checks.
+// findings are the parts of an Input that several checks use.
 //
 // A field is nil until a check needs it.
 type findings struct {

@@ -41,7 +41,7 @@ func (c *requiredFacts) compileCheck() (Check, error) {
 	return c, nil
 }
 
-// Run wants each fact that a tool has reported in the answer, in any form. A fact whose tool
+// Run requires each fact that a tool has reported in the answer, in any form. A fact whose tool
 // was not called is not asked for.
 func (c *requiredFacts) Run(in *Input) Outcome {
 	var missing []string
@@ -67,7 +67,8 @@ func (c *requiredFacts) Run(in *Input) Outcome {
 
 // latestFact returns a text or number of the last result of a tool.
 //
-// false: the tool was not called, did not complete, or has no text or number there.
+// It returns false if the tool was not called or did not complete, or if the place lacks a text or
+// number.
 func latestFact(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value, bool) {
 	for i := len(calls) - 1; i >= 0; i-- {
 		if calls[i].Tool == tool && calls[i].Completed {
@@ -86,8 +87,8 @@ func lenientOptions() jsontext.Options {
 	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// valueAt returns the text or number at a pointer. A string that holds JSON is looked into
-// like what it holds.
+// valueAt returns the text or number at a pointer. If a string holds JSON, the pointer continues in
+// that JSON.
 //
 // at is resolved step by step, so that a string with JSON in the middle of the way can be
 // gone into.
@@ -152,8 +153,8 @@ func memberOf(value jsontext.Value, name string) (jsontext.Value, bool) {
 	}
 }
 
-// containsFact says whether the text has a value: a number in any form, a text whatever its case,
-// a date also by its day.
+// containsFact reports whether the text has a value: a number in any form, a text whatever its
+// case, a date also by its day.
 //
 // A number matches any number of the answer; where it stands there is not looked at.
 func (in *Input) containsFact(value jsontext.Value) bool {

@@ -1,6 +1,6 @@
-// This file checks that the links of an answer are known: from the evidence, or by their
-// hosts. A model that invents an address is the most harmful case of an invented text, as
-// users click it. Nothing is opened or resolved.
+// This file checks that the links of an answer are known: from the evidence, or by their hosts. A
+// model that invents an address is the most harmful case of an invented text, as users click it. No
+// link is opened or resolved.
 
 package check
 
@@ -40,8 +40,8 @@ const maxLinks = 200
 // maxListed is how many links the feedback names.
 const maxListed = 5
 
-// Run wants that each link was in what a tool or the user said, or leads to a
-// host that is allowed. It opens none.
+// Run requires that each link is in a tool's result or the question, or leads to an allowed host.
+// It opens none.
 func (c *linksBacked) Run(in *Input) Outcome {
 	links := slices.Compact(slices.Sorted(slices.Values(in.answerProse().links)))
 	if len(links) == 0 {
@@ -70,7 +70,7 @@ func (c *linksBacked) unbackedLinks(in *Input, links []string) []string {
 	return strange
 }
 
-// parseLink parses a link, which may be without its scheme: www.a.b/c.
+// parseLink parses a link, also one without its scheme: www.a.b/c.
 func parseLink(link string) (*url.URL, error) {
 	u, err := url.Parse(link)
 	if err == nil && u.Scheme == "" && u.Host == "" {
@@ -79,7 +79,7 @@ func parseLink(link string) (*url.URL, error) {
 	return u, err
 }
 
-// isBacked says whether a link may stand in the answer.
+// isBacked reports whether a link may stand in the answer.
 //
 // A host is compared as a whole: a subdomain must be named itself. The link must stand in
 // one text of the evidence, with or without its scheme.
@@ -124,8 +124,8 @@ func lowerHost(link, host string) string {
 	return link
 }
 
-// bareLink is what a text may have of a link: without mailto: or tel:, or the scheme of a
-// web page.
+// bareLink returns the part of a link that a text may have: without mailto: or tel:, or the scheme
+// of a web page.
 func bareLink(link string, u *url.URL) string {
 	switch strings.ToLower(u.Scheme) {
 	case "mailto", "tel":
@@ -137,10 +137,10 @@ func bareLink(link string, u *url.URL) string {
 	return link
 }
 
-// hasLink says whether a text has a link as a whole: https://a.b/c is not in
-// https://a.b/cd, nor in https://x.a.b/c. Its host may be there in any case, and where the
-// text has a scheme of web pages it is that of the link.
-// lowered is the text in lower case, host the length of the host that the link begins with.
+// hasLink reports whether a text has a link as a whole: https://a.b/c is not in https://a.b/cd, nor
+// in https://x.a.b/c. Its host may be there in any case, and where the text has a scheme of web
+// pages it is that of the link. lowered is the text in lower case, host the length of the host that
+// the link begins with.
 func hasLink(text, lowered, link string, host int, scheme string) bool {
 	needle, host := lowerASCII(link), min(host, len(link))
 	for from := 0; ; {
@@ -170,8 +170,8 @@ func lowerASCII(s string) string {
 	return string(b)
 }
 
-// sameScheme says whether what stands in front of an address in the evidence allows it with
-// a scheme: https is not http.
+// sameScheme reports whether the text in front of an address in the evidence allows the link's
+// scheme: https is not http.
 func sameScheme(before, scheme string) bool {
 	before, ok := strings.CutSuffix(before, "://")
 	if !ok || scheme != "http" && scheme != "https" {
@@ -249,8 +249,8 @@ func ofHostLength(text string) int {
 	return len(strings.TrimRight(text, ".-"))
 }
 
-// isHost says whether a text is the name of a host whose last part is of two letters or more:
-// and/or is none, nor is 24.11/25.11.
+// isHost reports whether a text is a host name whose last part has two letters or more. It excludes
+// and/or, and 24.11/25.11.
 func isHost(text string) bool {
 	name, top, ok := cutLast(text, ".")
 	if !ok || name == "" || len(top) < 2 || isExtension(lowerASCII(top)) {
@@ -262,10 +262,10 @@ func isHost(text string) bool {
 // latin are the letters of ASCII.
 const latin = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// ofHost says whether r can stand in the name of a host.
+// ofHost reports whether r can stand in the name of a host.
 func ofHost(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(latin+"0123456789-.", r) }
 
-// isExtension says whether names of files and of software end so, and no host does.
+// isExtension reports whether names of files and of software end so, and no host does.
 func isExtension(top string) bool {
 	switch top {
 	case "js", "ts", "go", "css", "html", "htm", "xml", "json", "yaml", "yml", "txt", "pdf", "csv", "php", "exe", "jpg", "png":
@@ -298,7 +298,7 @@ func attributeTargets(html string) (links []string) {
 // target is an attribute of HTML whose value is opened or loaded.
 var target = regexp.MustCompile(`(?i)\b(?:href|src|action|formaction|data|poster|background|cite)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)`)
 
-// joinsWord says whether the end of before belongs to the word behind it.
+// joinsWord reports whether the end of before belongs to the word behind it.
 //
 // It keeps example.org from being found in evil-example.org.
 func joinsWord(before string) bool {
@@ -306,8 +306,8 @@ func joinsWord(before string) bool {
 	return before != "" && (isWord(r) || r == '.' || r == '-' || r == '_' || r == '@' || r == '%')
 }
 
-// linkContinues says whether a link continues behind what was found of it. A slash at its end, and
-// a point at that of a sentence, say nothing.
+// linkContinues reports whether a link continues after the found part. A slash at its end, and a
+// point at that of a sentence, say nothing.
 func linkContinues(after string) bool {
 	after = strings.TrimPrefix(after, "/")
 	r, n := utf8.DecodeRuneInString(after)

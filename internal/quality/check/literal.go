@@ -84,7 +84,7 @@ func (c *excludes) compileCheck() (Check, error) {
 	return c, err
 }
 
-// Run wants that none of the texts is there.
+// Run requires an answer without the texts.
 func (c *excludes) Run(in *Input) Outcome {
 	text := in.foldedText()
 	var found []string
@@ -106,8 +106,7 @@ type matches struct {
 	pattern *regexp.Regexp
 }
 
-// compileCheck compiles the expression, which is of RE2: it takes linear time on any
-// answer.
+// compileCheck compiles the expression. RE2 takes linear time on any answer.
 func (c *matches) compileCheck() (Check, error) {
 	if c.Pattern == "" || len([]rune(c.Pattern)) > maxLiteral {
 		return nil, &ArgsError{"/pattern", "must have 1 to 1,000 characters"}
@@ -119,7 +118,7 @@ func (c *matches) compileCheck() (Check, error) {
 	return c, nil
 }
 
-// Run wants that the expression matches somewhere.
+// Run requires that the expression matches somewhere.
 func (c *matches) Run(in *Input) Outcome {
 	if !c.pattern.MatchReader(&watchedText{text: in.Text, watch: in.Watch}) {
 		return failedOutcome("The answer must match " + strconv.Quote(c.Pattern) + ".")

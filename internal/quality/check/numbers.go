@@ -36,9 +36,8 @@ func (c *numbersBacked) compileCheck() (Check, error) {
 	return c, nil
 }
 
-// Run wants that each number of the answer is one that a tool or the user said,
-// or follows from such numbers. Without results of tools there is nothing to
-// compare with.
+// Run requires that each number of the answer is one that a tool or the user said, or follows from
+// such numbers. Without results of tools it is not applicable.
 func (c *numbersBacked) Run(in *Input) Outcome {
 	if !slices.ContainsFunc(in.Evidence, func(call Evidence) bool { return call.Result != "" }) {
 		return notApplicable("No tool has answered.")

@@ -1,6 +1,5 @@
-// This file checks an answer for personal data and keys, with the same finder that keeps
-// them out of logs (package redact). What is allowed is compared without spaces, hyphens,
-// brackets and case.
+// This file checks an answer for personal data and keys, with the same finder that keeps them out
+// of logs (package redact). Allowed texts are compared without spaces, hyphens, brackets and case.
 
 package check
 
@@ -18,7 +17,7 @@ import (
 // noPII asks that the log would hide nothing of the answer.
 type noPII struct {
 	Kinds []string `json:"kinds"` // empty: all
-	Allow []string `json:"allow"` // what may stand there all the same
+	Allow []string `json:"allow"` // texts that are allowed all the same
 
 	kinds   redact.Kinds
 	allowed map[string]bool
@@ -45,8 +44,8 @@ func (c *noPII) compileCheck() (Check, error) {
 	return c, nil
 }
 
-// Run wants that the answer has nothing personal but what is allowed. Feedback
-// names the kinds, never what was found.
+// Run requires an answer without personal data, except for allowed texts. Feedback names only the
+// kinds of the data.
 func (c *noPII) Run(in *Input) Outcome {
 	var marks []string
 	c.kinds.Each(in.Text, func(thing, mark string) {
@@ -60,7 +59,7 @@ func (c *noPII) Run(in *Input) Outcome {
 	return passedOutcome()
 }
 
-// bareForm is what makes two ways of writing an address or a number one.
+// bareForm returns the common form of two ways to write an address or a number.
 func bareForm(s string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \u00a0-()", r) {

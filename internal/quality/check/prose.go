@@ -18,8 +18,7 @@ import (
 
 // prose is Markdown, taken apart.
 type prose struct {
-	// text is what is neither code nor a link nor a list's number. Blocks and cells end with
-	// a line end.
+	// text is without code, links and the numbers of lists. Blocks and cells end with a line end.
 	text string
 	// links are the targets of links and images, and links that are written as they are: in
 	// text, in code within a line, in raw HTML.
@@ -31,7 +30,7 @@ type prose struct {
 // built is a construct that is markup: its kind, and how its text begins.
 type built struct{ kind, begin string }
 
-// reader parses Markdown. It has no state that changes, so that all checks share it.
+// reader parses Markdown. It does not change, so all checks share it.
 var reader = markdown.NewParser()
 
 // answerProse is the answer's text without markup, parsed once.
@@ -47,7 +46,7 @@ func (in *Input) answerProse() *prose {
 	return f.prose
 }
 
-// parseProse takes Markdown apart, until w is over. One that cannot be read in bounded time is
+// parseProse takes Markdown apart, until w is over. Markdown that cannot be read in bounded time is
 // text.
 func parseProse(w *markdown.Watch, source *markdown.Source) *prose {
 	if source.Plain() {
@@ -60,7 +59,7 @@ func parseProse(w *markdown.Watch, source *markdown.Source) *prose {
 	return proseOfTree(w, root, raw)
 }
 
-// proseOfTree takes apart what a parser has found.
+// proseOfTree takes apart the tree of a parser.
 func proseOfTree(w *markdown.Watch, root ast.Node, raw []byte) *prose {
 	p := &proseParser{watch: w, raw: raw, prose: prose{built: map[built]bool{}}}
 	p.out.Grow(len(raw) + 1)
@@ -83,7 +82,7 @@ func plainProse(source string) string {
 	return text + "\n"
 }
 
-// proseParser walks the tree of an answer and writes what a reader sees.
+// proseParser walks the tree of an answer and writes the text that a reader sees.
 //
 // It is for one source. open grows and shrinks with the depth of constructs.
 type proseParser struct {
@@ -123,7 +122,7 @@ func (p *proseParser) visitNode(n ast.Node, entering bool) (ast.WalkStatus, erro
 	return ast.WalkContinue, nil
 }
 
-// enterNode writes what stands in a node.
+// enterNode writes the text of a node.
 func (p *proseParser) enterNode(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
@@ -147,7 +146,7 @@ func (p *proseParser) enterNode(n ast.Node) {
 			block.Write(n.ClosureLine.Value(p.raw))
 		}
 		p.writeHTML(block.String())
-	case *ast.CodeBlock: // in a text what is indented may be anything
+	case *ast.CodeBlock: // in a text, indented lines may be anything
 		p.eachLine(n, p.appendPlain)
 	case *ast.FencedCodeBlock:
 		p.open = append(p.open, len(p.plain))
@@ -163,7 +162,7 @@ func (p *proseParser) enterNode(n ast.Node) {
 	}
 }
 
-// recordNode keeps what is counted or checked by itself: links, and the lengths of lists.
+// recordNode records links and the lengths of lists.
 func (p *proseParser) recordNode(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Link:
@@ -175,7 +174,7 @@ func (p *proseParser) recordNode(n ast.Node) {
 	}
 }
 
-// leaveNode notes links and ends blocks.
+// leaveNode records links and ends blocks.
 func (p *proseParser) leaveNode(n ast.Node) {
 	p.recordNode(n)
 	if n.Type() == ast.TypeBlock || n.Kind() == extast.KindTableCell {
@@ -193,10 +192,10 @@ func (p *proseParser) leaveNode(n ast.Node) {
 	}
 }
 
-// constructName names what is markup in a text that should have none. Marks of lists, quotes
-// and tasks are none: they are in plain texts as well.
+// constructName names a construct that must not be in a plain text. Marks of lists, quotes and
+// tasks are allowed: plain texts have them as well.
 //
-// "": it is none. The names are words of the feedback.
+// It returns "" for an allowed node. The names are words of the feedback.
 func constructName(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Emphasis:
@@ -234,8 +233,8 @@ func (p *proseParser) writeHTML(s string) {
 	p.prose.links = append(p.prose.links, attributeTargets(s)...)
 }
 
-// appendPlain notes letters and digits of constructs, by which two forms of the same text can be
-// compared. What stands outside of them begins none.
+// appendPlain records letters and digits of constructs, by which two forms of the same text can be
+// compared. Text outside of constructs is ignored.
 func (p *proseParser) appendPlain(s string) {
 	if len(p.open) == 0 {
 		return
@@ -267,8 +266,8 @@ func resolveText(s []byte) string {
 	return string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(s))))
 }
 
-// mayBeIn says whether a text may have one of the constructs. Most texts that were
-// formatted have not the characters for it, and then no parser needs to look.
+// mayBeIn reports whether a text may have one of the constructs. Most texts that were formatted
+// have not the characters for it, and then no parser needs to look.
 func (p *prose) mayBeIn(text string) bool {
 	for b := range p.built {
 		if mayHave(text, b.kind) {
@@ -278,7 +277,7 @@ func (p *prose) mayBeIn(text string) bool {
 	return false
 }
 
-// mayHave says whether a text has what each construct of a kind needs.
+// mayHave reports whether a text has the characters that each construct of a kind needs.
 func mayHave(text, kind string) bool {
 	switch kind {
 	case "a heading":
@@ -297,8 +296,8 @@ func mayHave(text, kind string) bool {
 	return mayPair(text, "*") || mayPair(text, "_")
 }
 
-// mayPair says whether there is a sign with something behind it, and later in the same
-// block one with something in front of it: what is marked ends where its blanks would.
+// mayPair reports whether a sign with text behind it is followed, in the same block, by one with
+// text in front of it. Only such a pair is markup.
 func mayPair(text, sign string) bool {
 	open := false
 	for at := strings.Index(text, sign); at >= 0; {
@@ -316,13 +315,12 @@ func mayPair(text, sign string) bool {
 	return false
 }
 
-// isBlank says whether there is no character at a place that is surely none of white space.
+// isBlank reports whether a place is outside the text, or holds a space, a tab or a line end.
 func isBlank(text string, at int) bool {
 	return at < 0 || at >= len(text) || text[at] == ' ' || text[at] == '\n' || text[at] == '\t'
 }
 
-// hasUnderline says whether a line ends as one does that makes a heading of the line
-// before it.
+// hasUnderline reports whether a line ends as one does that makes a heading of the line before it.
 func hasUnderline(text string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(line, " \t\r")
@@ -336,11 +334,10 @@ func hasUnderline(text string) bool {
 // plainText asks that no markup of the source is left in the text.
 type plainText struct{}
 
-// compileCheck has nothing to check.
+// compileCheck accepts no arguments.
 func (c *plainText) compileCheck() (Check, error) { return c, nil }
 
-// Run wants an answer without Markdown. Characters that only look like markup,
-// because the source escaped them, are none.
+// Run requires an answer without Markdown. Escaped characters that only look like markup are ignored.
 func (*plainText) Run(in *Input) Outcome {
 	source := in.answerProse()
 	left := source
@@ -353,7 +350,7 @@ func (*plainText) Run(in *Input) Outcome {
 		}
 		left = parseProse(in.Watch, reader.Source(in.Watch, in.Text))
 	}
-	// What looks like markup in the text alone was written as characters.
+	// A construct that only the text has was written as characters.
 	var kinds []string
 	for b := range left.built {
 		if source.built[b] {

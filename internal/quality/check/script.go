@@ -13,14 +13,14 @@ import (
 // sameScript asks that most letters are of the script of the question, or of the locale.
 type sameScript struct{}
 
-// compileCheck has nothing to check.
+// compileCheck accepts no arguments.
 func (c *sameScript) compileCheck() (Check, error) { return c, nil }
 
 // minShare is how many of 100 letters must have the script: names and terms of another one
 // are in most answers.
 const minShare = 60
 
-// Run wants the answer in the script of the question, or in that of the user's
+// Run requires the answer in the script of the question, or in that of the user's
 // locale.
 func (*sameScript) Run(in *Input) Outcome {
 	var wanted []*writing
@@ -47,12 +47,12 @@ func (*sameScript) Run(in *Input) Outcome {
 	return passedOutcome()
 }
 
-// isLetter leaves out what is of all scripts.
+// isLetter reports whether r is a letter of one script.
 func isLetter(r rune) bool {
 	return unicode.IsLetter(r) && (r < 0x80 || !unicode.In(r, unicode.Common, unicode.Inherited))
 }
 
-// writing is what a language is written with: a script, or several.
+// writing is the script of a language, or its several scripts.
 type writing struct {
 	name      string
 	languages string // that are written so, as subtags (CLDR 48, likely subtags)
@@ -117,8 +117,8 @@ func writingCode(script string) string {
 	return script
 }
 
-// scriptOf returns the script of a language by its subtag in lower case. What is in no list is
-// written in Latin letters, or not known.
+// scriptOf returns the script of a language by its subtag in lower case. An unlisted language is
+// written in Latin letters, or unknown.
 func scriptOf(language string) string {
 	for script, w := range writings {
 		if slices.Contains(strings.Fields(w.languages), language) {
@@ -141,7 +141,7 @@ func writingOfLocale(locale string) *writing {
 	return writings[code]
 }
 
-// writingOf returns what most letters of a text are; nil: it has none that is known.
+// writingOf returns the writing of most letters of a text, or nil without a known letter.
 //
 // It counts letters, and ties go to the code that comes first in the alphabet, so that the
 // result is always the same.

@@ -17,10 +17,10 @@ import (
 // notEmpty asks for something that can be read.
 type notEmpty struct{}
 
-// compileCheck has nothing to check.
+// compileCheck accepts no arguments.
 func (c *notEmpty) compileCheck() (Check, error) { return c, nil }
 
-// Run wants one visible character at least.
+// Run requires one visible character at least.
 func (*notEmpty) Run(in *Input) Outcome {
 	if strings.IndexFunc(in.Text, isVisible) < 0 {
 		return failedOutcome("There is no text.")
@@ -28,16 +28,16 @@ func (*notEmpty) Run(in *Input) Outcome {
 	return passedOutcome()
 }
 
-// isVisible says whether r can be seen.
+// isVisible reports whether r can be seen.
 func isVisible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 
 // complete asks that the answer was not cut.
 type complete struct{}
 
-// compileCheck has nothing to check.
+// compileCheck accepts no arguments.
 func (c *complete) compileCheck() (Check, error) { return c, nil }
 
-// Run wants that the model stopped by itself.
+// Run requires that the model stopped by itself.
 func (*complete) Run(in *Input) Outcome {
 	if in.Finish != "stop" {
 		return failedOutcome("The answer was cut before its end.")
@@ -48,10 +48,10 @@ func (*complete) Run(in *Input) Outcome {
 // dataUsed asks that a tool did something.
 type dataUsed struct{}
 
-// compileCheck has nothing to check.
+// compileCheck accepts no arguments.
 func (c *dataUsed) compileCheck() (Check, error) { return c, nil }
 
-// Run wants that one tool at least has answered.
+// Run requires that one tool at least has answered.
 func (*dataUsed) Run(in *Input) Outcome {
 	for _, e := range in.Evidence {
 		if e.Completed {
@@ -89,8 +89,8 @@ func (c *maxLength) compileCheck() (Check, error) {
 // bound is one of the lengths that can be bounded.
 type bound struct {
 	argument string // the argument
-	unit     string // what the feedback counts
-	most     int    // 0: there is no limit
+	unit     string // of the feedback
+	most     int    // 0 turns the bound off
 	size     func(*Input) int
 }
 
@@ -134,5 +134,5 @@ func countWords(text string) int {
 	return n
 }
 
-// isWord says whether r makes a segment a word.
+// isWord reports whether r makes a segment a word.
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
