@@ -9,10 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Content is what a message says.
+// Content is the content of a message.
 type Content struct {
 	Response       jsontext.Value // a formatted response, an object that is not empty
-	Tenant         string         // of the user, where they had to say who they are; empty: none
+	Tenant         string         // of the authenticated user; may be empty
 	UserID         string
 	ConversationID string
 	Quality        *Quality // nil: it was not judged

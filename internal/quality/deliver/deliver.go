@@ -1,12 +1,10 @@
-// Package deliver hands messages to a webhook, the one door through which they leave. It
-// signs them as Standard Webhooks 1.0.0 says (standardwebhooks.com), and reports what the
-// receiver answered. Nothing is kept: what is not delivered within the time of a turn is
-// not delivered later.
+// Package deliver hands messages to a webhook. This is their only way out. It signs them by
+// Standard Webhooks 1.0.0 (standardwebhooks.com), and reports the receiver's reply. It stores no
+// message: a message that is not delivered within the time of a turn is lost.
 //
-// A receiver is asked again only if it cannot have taken the message, or says
-// that it wants it again; each message has an id by which it finds repetitions.
-// URLs come from the configuration, never from a request. Redirects are not
-// followed: the signature is for the place that was named.
+// It retries only if the receiver cannot have taken the message, or asks for it again. Each message
+// has an id, so that the receiver recognizes repetitions. URLs come from the configuration, never
+// from a request. Redirects are not followed: the signature is for the place that was named.
 package deliver
 
 import (
@@ -64,12 +62,12 @@ type Receipt struct {
 	Attempts int    `json:"attempts"`
 	MS       int64  `json:"ms"`
 	ID       string `json:"id"`
-	// Reason is of the last try that was not delivered, for the log. It holds neither the
-	// URL nor what the receiver wrote.
+	// Reason is of the last try that was not delivered, for the log. It contains neither the URL
+	// nor the receiver's words.
 	Reason string `json:"-"`
 }
 
-// Message is what is sent.
+// Message is one message to a receiver.
 type Message struct {
 	ID   string // the same for each try; see ID and NewID
 	Body []byte // see Body
@@ -92,7 +90,7 @@ type Sender struct {
 	count   metrics.Counter
 }
 
-// New returns a Sender, or says what is wrong with cfg, without showing it.
+// New returns a Sender, or an error about a fault in cfg. The error does not show the value.
 func New(cfg Config) (*Sender, error) {
 	key, err := decodeKey(cfg.Secret.Reveal())
 	if err == nil {
@@ -117,8 +115,8 @@ func New(cfg Config) (*Sender, error) {
 	return s, nil
 }
 
-// NewTransport returns what a Sender opens for itself. It has small bounds: a receiver that answers much or slowly costs a turn its
-// time.
+// NewTransport returns the default transport of a Sender. It has small bounds: a receiver that
+// answers much or slowly costs a turn its time.
 func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	dialer := &net.Dialer{Timeout: 2 * time.Second}
 	return &http.Transport{
@@ -157,7 +155,8 @@ func (s *Sender) Send(ctx context.Context, m Message) Receipt {
 	return r
 }
 
-// waitForRetry waits before another try. It returns false, at once, if there is no time for it.
+// waitForRetry waits before another try. It returns false at once if there is not enough time for
+// it.
 func waitForRetry(ctx context.Context, failures int) bool {
 	d := 500 * time.Millisecond
 	if failures > 1 {
@@ -196,7 +195,7 @@ func (s *Sender) sendOnce(ctx context.Context, m Message) (status, reason string
 		return Failed, reasonOf(err), true
 	}
 	defer resp.Body.Close()
-	// What the receiver writes is of no use, but a short body leaves the connection usable.
+	// The body is of no use, but reading a short one keeps the connection usable.
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
@@ -208,7 +207,7 @@ func (s *Sender) sendOnce(ctx context.Context, m Message) (status, reason string
 	}
 }
 
-// reasonOf words an error without the URL, which is in the text of most of them.
+// reasonOf words an error without the URL that most errors contain.
 func reasonOf(err error) string {
 	var timeout net.Error
 	switch {
@@ -238,7 +237,7 @@ func decodeKey(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// isRefusal says whether a status is one that another try would not change.
+// isRefusal reports whether a status is one that another try would not change.
 func isRefusal(code int) bool {
 	switch code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -262,13 +261,12 @@ func checkURL(text string) error {
 	return nil
 }
 
-// isAbsolute says whether a URL is one of http or https that names a host.
+// isAbsolute reports whether a URL is one of http or https that names a host.
 func isAbsolute(u *url.URL) bool {
 	return u.Host != "" && u.Opaque == "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
-// isLoopback says whether host is this machine by its very text: names are not
-// resolved.
+// isLoopback reports whether host is this machine by its very text: names are not resolved.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -11,9 +11,9 @@ func hideVariables(n *file.Node) {
 	}
 }
 
-// Read reads the value deliver of a channel of the configuration file, which a schema has
-// checked. What variables have put in is hidden: of the URL it may be a key. ok is false if
-// the webhook cannot be used; the file has a fault then.
+// Read reads the value deliver of a channel of the configuration file. A schema has checked it.
+// Values of variables are hidden, since the URL may hold a key. ok is false if the webhook cannot
+// be used; the file has a fault then.
 func Read(channel string, n *file.Node) (cfg Config, ok bool) {
 	cfg.Channel = channel
 	n.Decode(&cfg)
@@ -35,7 +35,7 @@ func Read(channel string, n *file.Node) (cfg Config, ok bool) {
 	return cfg, n.Sound()
 }
 
-// isVariable says whether a value is that of one variable and nothing else.
+// isVariable reports whether a value is that of one variable and nothing else.
 func isVariable(n *file.Node, value string) bool {
 	count, same := 0, false
 	for _, v := range n.Variables() {
