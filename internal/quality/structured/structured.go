@@ -12,8 +12,8 @@ import (
 
 // Asker asks a model for an object of one form, twice at most.
 type Asker interface {
-	// Ask returns an object that the form's schema describes. Where none came the error wraps
-	// ErrInvalid, or ErrCut. The request is the Asker's to keep; it must not be changed.
+	// Ask returns an object that the form's schema describes. If the model gave none, the error
+	// wraps ErrInvalid or ErrCut. The request is the Asker's to keep; it must not be changed.
 	Ask(ctx context.Context, req *chat.ModelRequest) (Reply, error)
 }
 
@@ -21,11 +21,11 @@ type Asker interface {
 var (
 	// ErrInvalid is that of answers of which none fits the schema.
 	ErrInvalid = errors.New("the model gave no object that the schema describes")
-	// ErrCut is that of an object which has no room within the limit of tokens.
+	// ErrCut is the error of an object that exceeds the limit of tokens.
 	ErrCut = errors.New("the object was cut at the limit of tokens")
 )
 
-// Reply is what an Asker was given.
+// Reply is the answer to an Asker.
 type Reply struct {
 	JSON  jsontext.Value
 	Usage chat.Usage // also with an error
@@ -36,14 +36,14 @@ type Reply struct {
 // Config describes a runner of one form.
 type Config struct {
 	Asker Asker
-	// Opening returns what the only agent that can answer asks its model first, if no tool is
-	// on offer; false: the agent must run. nil: it always must.
+	// Opening returns the first request of the only agent that can answer, if no tool is on offer.
+	// It returns false if the agent must run. If it is nil, the agent always runs.
 	Opening func(ctx context.Context, req *chat.Request) (*chat.ModelRequest, bool)
 	// Keyed says that models are configured by key: stream.Result.Keyed.
 	Keyed bool
 }
 
-// Around returns what answers requests that have an Answer. inner runs unless Opening makes that
+// Around returns a runner for requests with an Answer. inner runs unless Opening makes that
 // needless.
 func Around(inner stream.Runner, cfg Config) stream.Runner { return &runner{cfg, inner} }
 

@@ -24,7 +24,7 @@ type turn struct {
 	req      *chat.Request
 	sink     run.Out
 	held     []stretch
-	released bool // what is held is out, and text is emitted as it comes
+	released bool // the held text was emitted, and new text is emitted at once
 	results  results
 	out      stream.Result
 }
@@ -71,7 +71,7 @@ func (t *turn) runTurn() error {
 	return nil
 }
 
-// openingRequest returns what the agent asks first, if the turn begins with that.
+// openingRequest returns the first request of the agent, if the turn may begin with it.
 func (t *turn) openingRequest() (*chat.ModelRequest, bool) {
 	if t.Opening == nil || t.req.Resumed != nil {
 		return nil, false
@@ -79,15 +79,15 @@ func (t *turn) openingRequest() (*chat.ModelRequest, bool) {
 	return t.Opening(t.ctx, t.req)
 }
 
-// answeredBy notes the key of a model that has answered.
+// answeredBy records the key of a model that has answered.
 func (t *turn) answeredBy(key string) {
 	if t.out.Keyed && !slices.Contains(t.out.Models, key) {
 		t.out.Models = append(slices.Clip(t.out.Models), key)
 	}
 }
 
-// askForObject asks for the object and emits it. An object that was cut is a limit like any other: of the
-// text there is, what the agent has said counts more than half an object.
+// askForObject asks for the object and emits it. A cut object counts as a limit: the agent's text,
+// if there is any, is better than half an object.
 func (t *turn) askForObject(req *chat.ModelRequest) error {
 	t.sink.Flush()
 	if t.sink.Err != nil {
@@ -120,7 +120,7 @@ func (t *turn) askForObject(req *chat.ModelRequest) error {
 	return nil
 }
 
-// releaseHeld emits the text that is held back, and from now on what comes.
+// releaseHeld emits the held text. From now on, text is emitted at once.
 func (t *turn) releaseHeld() {
 	if t.released {
 		return
@@ -131,7 +131,7 @@ func (t *turn) releaseHeld() {
 	}
 }
 
-// settleInner has the inner runner keep what is emitted, if it keeps its answer.
+// settleInner passes the emitted text to the inner runner, if that stores its answer.
 func (t *turn) settleInner(sent string) {
 	settle := t.out.StoreAnswer
 	if settle == nil {
@@ -143,7 +143,7 @@ func (t *turn) settleInner(sent string) {
 	}
 }
 
-// heldText returns what the inner runner has said.
+// heldText returns the text of the inner runner.
 func (t *turn) heldText() string {
 	var all []byte
 	for _, s := range t.held {
@@ -184,7 +184,7 @@ func (t *turn) EmitText(ev *stream.Delta) error {
 func (t *turn) Pass(ev stream.Event, inner bool) error {
 	switch ev := ev.(type) {
 	case *stream.ToolCompleted:
-		if !inner { // what a delegate has looked up is in its answer
+		if !inner { // a delegate's results are in its answer
 			t.results.add(ev.Tool, ev.Result)
 		}
 	case *stream.Approval:
@@ -198,7 +198,7 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 	return t.sink.Emit(ev)
 }
 
-// cutHeld drops so many bytes at the end of what is held back.
+// cutHeld drops so many bytes at the end of the held text.
 func (t *turn) cutHeld(back int) {
 	for n := len(t.held); n > 0 && back > 0; n = len(t.held) {
 		last := &t.held[n-1]
