@@ -17,7 +17,7 @@ func Section(guide **Guide) file.Section {
 	}}
 }
 
-// readGuide reads a guide. What is not given has the defaults that stand here.
+// readGuide reads a guide. A missing value has the default that is written here.
 func readGuide(n *file.Node) *Guide {
 	g := &Guide{
 		Tone:     Tone{"conversational", "empathetic", "encouraging", n.Has("tone")},

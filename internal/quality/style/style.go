@@ -1,4 +1,4 @@
-// Package style is the voice of answers: what a model receives of it, and what code adds
+// Package style is the voice of answers: the instructions for a model, and the texts that code adds
 // itself, because code is exact. It knows neither models nor channels.
 package style
 
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Failure is what is sent in place of an answer that passed no check, unless a Guide has
-// words for it.
+// Failure is sent in place of an answer that did not pass its checks, unless a Guide has a text for
+// it.
 const Failure = "I could not give a reliable answer. Please try again."
 
 // Guide is the section style of the configuration file. A nil *Guide adds nothing.
@@ -54,7 +54,7 @@ type Humor struct {
 	Frequency string `key:"frequency"`
 }
 
-// Texts are Markdown in one language, with {name} and {brand}; empty: there is none.
+// Texts are Markdown in one language, with {name} and {brand}. Each may be empty.
 type Texts struct {
 	Lang     string `key:"@"` // BCP 47
 	Greeting string `key:"greeting_text"`
@@ -78,8 +78,8 @@ func (g *Guide) Language(r Reader) string {
 	return r.Locale
 }
 
-// textsFor returns those of a reader's language, of one with the same first tag, or the
-// first; nil: there are none.
+// textsFor returns the texts of a reader's language, of one with the same first tag, or the first
+// texts. It returns nil without texts.
 func (g *Guide) textsFor(r Reader) *Texts {
 	if g == nil || len(g.Texts) == 0 {
 		return nil
@@ -100,8 +100,8 @@ func (g *Guide) textsFor(r Reader) *Texts {
 	return cmp.Or(near, &g.Texts[0])
 }
 
-// Frame returns what stands in front of an answer and behind it, as Markdown. Each is
-// empty, or ends or begins with a blank line.
+// Frame returns the texts in front of an answer and behind it, as Markdown. Each is empty, or ends
+// or begins with a blank line.
 func (g *Guide) Frame(r Reader) (before, after string) {
 	t := g.textsFor(r)
 	if t == nil || !r.Frames {
@@ -117,7 +117,8 @@ func (g *Guide) Frame(r Reader) (before, after string) {
 }
 
 // FailureText returns the text in place of an answer that passed no check, as Markdown. Without a
-// text of the file it is the built-in one, in the tone and with the emoji that the file has for errors.
+// text of the file it is the built-in one, in the tone and with the emoji that the file has for
+// errors.
 func (g *Guide) FailureText(r Reader) string {
 	if t := g.textsFor(r); t != nil && t.Failure != "" {
 		return cmp.Or(g.fillNames(t.Failure, r), Failure)
@@ -210,8 +211,8 @@ func escapeMarkdown(s string) string {
 	return b.String()
 }
 
-// Words are the emojis of the guide and what stands for each in an SMS. A guide that names
-// none has none: an answer may be in any language.
+// Words returns a word for each emoji of the guide, for use in an SMS. A guide without emojis of
+// its own returns nil, because an answer may be in any language.
 func (g *Guide) Words() map[string]string {
 	if g == nil || !g.Emojis.Named {
 		return nil
@@ -225,8 +226,8 @@ func (g *Guide) Words() map[string]string {
 	return words
 }
 
-// Prompt is what a model receives of the style, for one turn; empty: nothing. It has no word of
-// the user, whose name is data.
+// Prompt returns the instruction of the style to a model, for one turn; it may be empty. It does
+// not contain the user's name, since that is data.
 func (g *Guide) Prompt(r Reader) string { return g.Prompter().Prompt(r) }
 
 // Prompter says Prompt for many turns: most of it is the same for all.
