@@ -34,8 +34,7 @@ func Fold(text string) string {
 	return norm.NFKC.String(b.String())
 }
 
-// isLowerASCII says whether folding would change nothing, which saves an
-// allocation.
+// isLowerASCII reports whether folding would change nothing, which saves an allocation.
 func isLowerASCII(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x80 || 'A' <= c && c <= 'Z' {
