@@ -33,8 +33,8 @@ type Reader struct {
 	line   []byte
 }
 
-// NewReader reads from r. limit is how many bytes a line may have, its field's
-// name included, and the data of a frame; more is errTooLong.
+// NewReader reads from r. limit is the number of bytes that a line, with its field's name, and the
+// data of a frame may have. A longer one is errTooLong.
 func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{br: bufio.NewReader(r), limit: limit}
 }

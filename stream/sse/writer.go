@@ -1,11 +1,10 @@
 // Package sse writes events to a client as Server-Sent Events (WHATWG HTML, section 9.2), and reads
 // such streams. An encoder (stream.Encoder) makes the content of the frames.
 //
-// A Writer gathers frames and writes them when its user is about to wait, or
-// when there are many. A heartbeat goes out after a silence. Each write has a
-// deadline, so that a client that stopped reading holds a goroutine for a
-// bounded time only; a write that failed ends the turn with a cause that reports whose fault it
-// was.
+// A Writer gathers frames and writes them when its user is about to wait, or when there are many. A
+// heartbeat goes out after a silence. Each write has a deadline, so that a client that stopped
+// reading cannot hold a goroutine for long. A failed write ends the turn, with a cause that names
+// the side at fault.
 package sse
 
 import (
@@ -19,9 +18,9 @@ import (
 	"sluice/stream"
 )
 
-// NoRetry is the retry time of a stream that cannot be resumed: a day. EventSource
-// reconnects after a clean end as well, and a turn must not run again; 0 would
-// make it a hot loop, and more than 2147483647 ms overflows timers of some clients.
+// NoRetry is the retry time of a stream that cannot be resumed: a day. EventSource reconnects after
+// a clean end as well, and a turn must not run again. 0 would make it a hot loop, and more than
+// 2147483647 ms overflows timers of some clients.
 const NoRetry = 24 * time.Hour
 
 // keepBuffer is the largest buffer that goes to other streams. The stream that needed
@@ -50,9 +49,9 @@ type Config struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to the client; 0 turns the limit off.
 	WriteTimeout time.Duration
-	// HTTP1 says that the response goes over HTTP/1 without TLS, where a deadline that passes while
-	// nothing is written does no harm. One deadline then serves several writes, and each write may
-	// take up to a sixteenth longer.
+	// HTTP1 is true if the response goes over HTTP/1 without TLS. There a deadline that passes
+	// while nothing is written does no harm. One deadline then serves several writes, and each
+	// write may take up to a sixteenth longer.
 	HTTP1 bool
 	// If many bytes have gathered, Write calls Spill in place of Flush. Spill must call Flush. nil:
 	// Flush.
@@ -86,9 +85,9 @@ type Writer struct {
 	closed  bool
 }
 
-// NewWriter commits a 200 with the headers of an event stream and starts the
-// heartbeat. The caller must Close it before the handler returns. w must be the
-// server's own writer, not one that swallows the error of Flush (as echo's does).
+// NewWriter commits a 200 with the headers of an event stream and starts the heartbeat. The caller
+// must Close it before the handler returns. w must be the server's own writer: echo's writer, for
+// example, hides the error of Flush.
 func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 	s := &Writer{cfg: cfg, w: w, rc: http.NewResponseController(w), last: time.Now()}
 	h := w.Header()
