@@ -51,7 +51,7 @@ func (*Approval) markEvent() {}
 // Name returns "approval".
 func (*Approval) Name() string { return approvalName }
 
-// Allow wants a question that can be answered. The Guard itself checks that only other questions
+// Allow accepts a question that can be answered. The Guard itself checks that only other questions
 // and Done follow.
 func (a *Approval) Allow(*Turn) error {
 	switch {

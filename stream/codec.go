@@ -139,7 +139,7 @@ func appendMember(dst []byte, name, value string) []byte {
 	return append(dst, ',')
 }
 
-// isValidUTF8 says whether all of it is valid UTF-8.
+// isValidUTF8 reports whether all of it is valid UTF-8.
 func (a *Attribution) isValidUTF8() bool {
 	return utf8.ValidString(a.AgentID) && utf8.ValidString(a.NodeID) && utf8.ValidString(a.SessionID)
 }
@@ -211,9 +211,9 @@ func (c *storedCall) toCall() Call {
 // cut or altered, or a newer version wrote it.
 var ErrStored = errors.New("stored event cannot be read")
 
-// ReadStoredLine reads a line of a Storage, or what AppendStored wrote, and calls use with each
-// of its events, of which there is at least one. An extension that this version does not know
-// is an error, and so is trailing data; use is not called then.
+// ReadStoredLine reads a line of a Storage or of AppendStored. It calls use with each of the line's
+// events, at least once. An extension that this version does not know is an error, and so is
+// trailing data; use is not called then.
 func ReadStoredLine(line []byte, use func(Stamp, Event)) error {
 	var s storedEvent
 	if err := json.Unmarshal(line, &s); err != nil {

@@ -11,9 +11,9 @@
 // name, its members and its rule in one file. An event that came through the Guard is safe to show:
 // an encoder may rely on every rule, such as a start for each end.
 //
-// Events are pointers to structs that nobody changes after Emit, Delta excepted. A Sink
-// may keep those. Emit and Flush are called by one goroutine at a time; Flush says
-// that the next event may take a while.
+// Events are pointers to structs that nobody changes after Emit, Delta excepted. A Sink may keep
+// those. Emit and Flush are called by one goroutine at a time; Flush announces that the next event
+// may take a while.
 package stream
 
 import (
@@ -28,8 +28,8 @@ import (
 // Event is one event of a turn. The set is closed: the ten core events of this
 // file and the extensions of this package (see Extension), and no others.
 //
-// Events are passed as pointers. A receiver must not keep a Delta, so that a sender can use
-// one for a whole answer; all others it may keep, and must not change.
+// Events are passed as pointers. A receiver must not keep a Delta, so that a sender can use one for
+// a whole answer. It may keep all other events, but must not change them.
 type Event interface{ markEvent() }
 
 // Attribution names the origin of an event, if several agents may speak in one turn. The zero value
@@ -86,12 +86,12 @@ type Call struct {
 // same id closes it. In between there may be ToolProgress.
 type ToolStarted struct {
 	Call
-	// Repeatable says that the tool changes nothing, or nothing more when it is called
-	// again. It is for the code that runs agents; no encoder writes it.
+	// Repeatable is true if the tool changes nothing, or if a second call changes nothing more. It
+	// is for the code that runs agents; no encoder writes it.
 	Repeatable bool
 }
 
-// ToolProgress says how far a call that is under way has come.
+// ToolProgress reports the progress of a call that is under way.
 type ToolProgress struct {
 	Call
 	Progress float64
@@ -99,7 +99,7 @@ type ToolProgress struct {
 	Message  string  // as the tool wrote it; empty: left out. An encoder may shorten it
 }
 
-// ToolCompleted says that the tool did its work.
+// ToolCompleted reports that the tool did its work.
 type ToolCompleted struct {
 	Call
 	Duration  time.Duration
@@ -109,7 +109,7 @@ type ToolCompleted struct {
 	Warning   string // a fault of a result that counts nevertheless; for the trace alone
 }
 
-// ToolFailed says that the tool was not run, or answered with an error.
+// ToolFailed reports that the tool did not run, or answered with an error.
 type ToolFailed struct {
 	Call
 	Duration  time.Duration
@@ -117,7 +117,7 @@ type ToolFailed struct {
 	ErrorType fault.Type // fault.ApprovalRejected: a person has not allowed the call; else empty
 }
 
-// ToolUnknown says that the call was sent, that its outcome was lost, and that it must not be
+// ToolUnknown reports that the call was sent, that its outcome was lost, and that it must not be
 // sent again.
 type ToolUnknown struct {
 	Call
@@ -136,8 +136,8 @@ type Error struct {
 	// without text of an upstream's.
 	Type    fault.Type `json:"type"`
 	Message string     `json:"message"`
-	// Recoverable says that the same request may succeed later; Fatal that the
-	// turn ends with this.
+	// Recoverable is true if the same request may succeed later; Fatal that the turn ends with
+	// this.
 	Recoverable bool          `json:"recoverable"`
 	Fatal       bool          `json:"fatal"`
 	RetryAfter  time.Duration `json:"retry_after,omitempty"` // 0: left out
@@ -157,7 +157,7 @@ func NewError(err error, fatal bool) *Error {
 	}
 }
 
-// FinishReason says why a turn ended.
+// FinishReason is the reason why a turn ended.
 type FinishReason string
 
 // Reasons for a turn's end.
@@ -195,8 +195,7 @@ type Done struct {
 	// Models lists the keys of the models that gave a part of the answer, in order; a client
 	// receives them if there are several.
 	Models []string `json:"models,omitempty"`
-	// Keyed says that models are configured by key: a client then receives all figures of
-	// Usage.
+	// Keyed is true if models are configured by key: a client then receives all figures of Usage.
 	Keyed bool `json:"keyed,omitempty"`
 	// Agents holds the outcome of each agent of a team, in the order of their answers; nil without
 	// a team.
@@ -205,8 +204,8 @@ type Done struct {
 	Takeovers int `json:"takeovers,omitempty"`
 	// Route is the time that a team took to choose its agents; 0 without a team.
 	Route time.Duration `json:"route,omitempty"`
-	// Asker is the agent of a team that has asked the user; empty: none has. It is for who
-	// keeps turns: no encoder writes it.
+	// Asker is the agent of a team that has asked the user; empty: none has. It is for code that
+	// stores turns: no encoder writes it.
 	Asker string `json:"asker,omitempty"`
 	// Quality is the result of the checks; nil without checks, or if the receipt is off.
 	Quality *Receipt `json:"quality,omitempty"`

@@ -1,9 +1,8 @@
 package stream
 
-// Extension is an event besides the ten core events. Its type lies in this package, in a file
-// of its own that holds all there is to say of it: its name, its members (as a struct with JSON
-// tags, Attribution embedded where several may speak), and its rule of grammar. A new one also
-// needs its row in newExtension.
+// Extension is an event besides the ten core events. Its type lies in this package, in a file of
+// its own. The file has the event's name, its members (a struct with JSON tags, with Attribution if
+// several agents may speak), and its rule of grammar. A new one also needs its row in newExtension.
 //
 // The native encoder writes every extension. The log and the metrics count it under its name.
 // Encoders of other protocols skip an extension that their protocol cannot express. So a new
@@ -30,14 +29,14 @@ type Turn struct {
 	answerComplete bool // no piece of the answer may follow
 }
 
-// hasAnswer says whether a piece of the answer was emitted, be it one that was taken back.
+// hasAnswer reports whether a piece of the answer was emitted, be it one that was taken back.
 func (t *Turn) hasAnswer() bool { return t.size > 0 || t.Count(resetName) > 0 }
 
 // Count returns how many extensions of that name there were before this one.
 func (t *Turn) Count(name string) int { return t.seen[name] }
 
-// Open notes that something has begun, under a key that begins with the name of the
-// event; it must be closed before Done. It returns false if it is open already.
+// Open opens a part that must be closed before Done. Its key begins with the name of the event. It
+// returns false if it is open already.
 func (t *Turn) Open(key string) bool {
 	if _, ok := t.open[key]; ok {
 		return false
@@ -49,20 +48,20 @@ func (t *Turn) Open(key string) bool {
 	return true
 }
 
-// isOpen says whether key was opened and not closed yet.
+// isOpen reports whether key was opened and not closed yet.
 func (t *Turn) isOpen(key string) bool {
 	_, ok := t.open[key]
 	return ok
 }
 
-// Close notes the end of what Open began. It returns false if it is not open.
+// Close closes the part that Open opened. It returns false if it is not open.
 func (t *Turn) Close(key string) bool {
 	_, ok := t.open[key]
 	delete(t.open, key)
 	return ok
 }
 
-// countExtension notes that an extension was reported. Rules ask how often.
+// countExtension counts a reported extension. Rules ask how often.
 func (t *Turn) countExtension(name string) {
 	if t.seen == nil {
 		t.seen = map[string]int{}
@@ -70,8 +69,8 @@ func (t *Turn) countExtension(name string) {
 	t.seen[name]++
 }
 
-// Name returns the name that ev has on the wire of our own protocol, where all events
-// of a tool call share one; empty if ev is not of the vocabulary.
+// Name returns ev's name on the wire of our own protocol, where all events of a tool call share
+// one. It is empty for an unknown event.
 func Name(ev Event) string {
 	switch ev := ev.(type) {
 	case *Delta:

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// Fold sums up the events of a turn, or of one run inside it. It is the one reader for all that sum
-// a turn up: tasks, memories of conversations, metrics, records of sessions, protocols that repeat
-// the answer at the end.
+// Fold sums up the events of a turn, or of one run inside it. All code that sums up a turn uses it:
+// tasks, memories of conversations, metrics, records of sessions, and protocols that repeat the
+// answer at the end.
 //
-// The zero value is ready and notes everything. It stores the events themselves, Delta excepted,
+// The zero value is ready and collects everything. It stores the events themselves, Delta excepted,
 // and copies no text. Only one goroutine may use it.
 type Fold struct {
-	// Only are the parts that are noted; 0: all. Events that belong to no Part are always
+	// Only selects the parts to collect; 0 selects all. Events that belong to no Part are always
 	// collected.
 	Only Part
-	// Max is after how many bytes of the answer no further piece is noted; 0: no bound.
+	// Max is the number of bytes of the answer after which no more pieces are collected; 0 turns
+	// the limit off.
 	Max int
 	// At is when the event came that is added next, for Run.Began.
 	At time.Duration
 
-	Size   int      // bytes of the answer, whatever is noted of it
+	Size   int      // bytes of the answer, collected or not
 	Pieces []string // of the answer
 	Calls  Calls    // in the order of their starts
 	Runs   []Run    // of agents, in the order of their starts
@@ -45,7 +46,7 @@ const (
 	Agents                    // Fold.Runs
 )
 
-// collectsPart says whether a part is noted.
+// collectsPart reports whether a part is noted.
 func (f *Fold) collectsPart(p Part) bool { return f.Only == 0 || f.Only&p != 0 }
 
 // Add adds the next event. An event that is of no summary changes nothing.
@@ -103,7 +104,7 @@ func cutPieces(pieces []string, size int) (kept []string) {
 	return kept
 }
 
-// Text returns the pieces of the answer that were noted.
+// Text returns the collected pieces of the answer.
 func (f *Fold) Text() string { return strings.Join(f.Pieces, "") }
 
 // Fatal returns the error that ends the turn; nil: none has.
@@ -190,7 +191,7 @@ func (c Calls) Index(id string) int {
 	return slices.IndexFunc(c, func(s CallState) bool { return s.ID == id })
 }
 
-// CallOutcome says how a tool call ended.
+// CallOutcome is the way in which a tool call ended.
 type CallOutcome string
 
 // Outcomes of a call.

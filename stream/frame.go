@@ -73,7 +73,7 @@ func (f *Frame) emitStart(req *chat.Request, guard *Guard) error {
 	return guard.Flush()
 }
 
-// runToEnd asks the Runner and says how it ended.
+// runToEnd runs the Runner and emits the end of the turn.
 func (f *Frame) runToEnd(ctx context.Context, req *chat.Request, guard *Guard) error {
 	err := f.runRecovered(ctx, req, f.sinkOf(ctx, req, guard), &guard.result)
 	return f.emitEnd(ctx, guard, &guard.result, err)

@@ -21,8 +21,8 @@ import (
 // and a Done with the reason ApprovalRequired may follow an Approval. In the same way other
 // ToolRequired and a Done with the reason ClientTools follow a ToolRequired.
 //
-// An event out of place is refused with an error and does not reach the sink, so
-// whatever runs behind a Guard, a client sees a well-formed stream.
+// An event out of place is refused with an error and does not reach the sink. So a client always
+// sees a well-formed stream.
 type Guard struct {
 	sink  Sink
 	state state
@@ -98,7 +98,7 @@ func (g *Guard) Flush() error {
 	return g.err
 }
 
-// Ended says whether Done was passed on.
+// Ended reports whether Done was passed on.
 func (g *Guard) Ended() bool { return g.state == ended }
 
 // finishTurn emits the end of a turn that ended well.
@@ -369,8 +369,8 @@ func (g *Guard) runningCall(id string) (*trackedCall, error) {
 	return t, nil
 }
 
-// closeCall closes a call, which took effect or may have unless it failed. Its id stays taken, the
-// rest is let go.
+// closeCall closes a call, which took effect or may have unless it failed. Its id stays reserved;
+// all other data of the call is dropped.
 func (g *Guard) closeCall(e CallEnd) error {
 	t, err := g.runningCall(e.Call.ID)
 	if err == nil {
@@ -391,8 +391,8 @@ func (g *Guard) openCalls() (calls []Call) {
 	return calls
 }
 
-// checkNoneOpen wants that nothing is under way any more: a client must be able to
-// close whatever it shows.
+// checkNoneOpen returns an error while a part is open: a client must be able to close each part
+// that it shows.
 func (g *Guard) checkNoneOpen() error {
 	if n := len(g.openCalls()); n > 0 {
 		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)

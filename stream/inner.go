@@ -9,9 +9,9 @@ import (
 type InnerDelta struct {
 	Attribution
 	Delta string `json:"delta"`
-	// Attempt is set in a draft: a text that is held back until it is checked, as it is written; 1,
-	// or 2 for its refinement. A draft has no number and is not stored, so it is missing from a
-	// resumed stream.
+	// Attempt is 1 in a draft, or 2 in its refinement. A draft is a text that is held until its
+	// check, sent as it is written. A draft has no number and is not stored, so it is missing from
+	// a resumed stream.
 	Attempt int `json:"attempt,omitzero"`
 	// Unkept marks a text that may become part of a held answer. It has no number and is not stored
 	// either.
@@ -53,7 +53,7 @@ func Passing(ev Event) bool {
 	return ok && (d.Attempt > 0 || d.Unkept)
 }
 
-// Inner says whether ev reports what happens in a delegate's session, or of the session itself,
+// Inner reports whether ev reports what happens in a delegate's session, or of the session itself,
 // rather than of the agent that called it.
 func Inner(ev Event) bool {
 	switch ev := ev.(type) {

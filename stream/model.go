@@ -2,8 +2,8 @@ package stream
 
 import "errors"
 
-// ModelChanged says that another model answers than the one that was asked. It comes before the
-// first part of the new answer. Events of earlier calls remain.
+// ModelChanged reports that another model answers than the requested one. It comes before the first
+// part of the new answer. Events of earlier calls remain.
 type ModelChanged struct {
 	Step     int    `json:"step"`     // the model call, from 1
 	Key      string `json:"key"`      // of the model that answers

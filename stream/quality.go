@@ -47,7 +47,7 @@ func (p Phase) rank() int {
 	return 0
 }
 
-// isFirstOnly says whether only the first attempt has a phase.
+// isFirstOnly reports whether only the first attempt has a phase.
 func (p Phase) isFirstOnly() bool { return p.rank() > Refining.rank() && p.rank() < Formatting.rank() }
 
 const (
@@ -55,7 +55,7 @@ const (
 	lastAttempt = 2
 )
 
-// Quality says how far a turn has come whose answer is held back, or watched.
+// Quality reports the progress of an answer that is held or observed.
 type Quality struct {
 	// Phase begins with this event, and Millis is the time since the turn's
 	// start.
@@ -78,14 +78,14 @@ func (*Quality) markEvent() {}
 // Name returns "quality".
 func (*Quality) Name() string { return qualityName }
 
-// beginsTurn says whether the phase is one of those that a turn begins with.
+// beginsTurn reports whether the phase is one of those that a turn begins with.
 func (q *Quality) beginsTurn() bool {
 	return q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting)
 }
 
 // Allow keeps the phases in their order. In a run of a workflow they may begin a second time:
-// another process that continues with it makes the answer that was held back again. In other turns
-// Guard.TakenOver announces this.
+// another process that continues it makes the held answer again. In other turns Guard.TakenOver
+// announces this.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
 	if q.beginsTurn() && t.Count(nodeName) > 0 {
@@ -120,7 +120,7 @@ func (q *Quality) checkOrder(t *Turn, at int) error {
 	return nil
 }
 
-// checkAttempt wants a phase that its attempt has.
+// checkAttempt returns an error if the attempt cannot have this phase.
 func (q *Quality) checkAttempt() error {
 	switch {
 	case q.Phase == Refining && q.Attempt != lastAttempt:
@@ -160,7 +160,7 @@ func (*ChannelMessage) markEvent() {}
 // Name returns "channel_message".
 func (*ChannelMessage) Name() string { return channelMessageName }
 
-// Allow wants 1 to Total without gaps, behind all of the answer.
+// Allow accepts the messages 1 to Total without gaps, after the whole answer.
 func (m *ChannelMessage) Allow(t *Turn) error {
 	before := t.Count(channelMessageName)
 	switch {
@@ -180,12 +180,12 @@ func (m *ChannelMessage) Allow(t *Turn) error {
 	return nil
 }
 
-// isNext says whether the message is the one behind so many, and of the Total.
+// isNext reports whether the message is the one behind so many, and of the Total.
 func (m *ChannelMessage) isNext(before int) bool {
 	return m.Sequence == before+1 && m.Sequence <= m.Total
 }
 
-// Outcome says what became of an answer that was checked.
+// Outcome is the result of the checks of an answer.
 type Outcome string
 
 // Outcomes.

@@ -12,9 +12,9 @@ import (
 // Reset takes back text of the answer: what stays is Accumulated, and pieces that follow go on
 // behind it. Thoughts and calls stay.
 //
-// A run within a turn does not know the text of other runs or the text in front of its own. So on
-// its way out of a run a Reset says with Back and Runes how much of the end of the run's text does
-// not count; the Frame, which alone knows the text of the turn, sets Accumulated.
+// A run within a turn does not know the text of other runs or the text in front of its own. So a
+// Reset that leaves a run has Back and Runes: how much of the end of the run's text does not count.
+// The Frame, which alone knows the text of the turn, sets Accumulated.
 type Reset struct {
 	Accumulated string      `json:"accumulated"`
 	Reason      ResetReason `json:"reason"`
@@ -25,7 +25,7 @@ type Reset struct {
 	Runes int `json:"-"`
 }
 
-// ResetReason says why text is taken back.
+// ResetReason is the reason for a Reset.
 type ResetReason string
 
 // Reasons for a Reset.
@@ -74,8 +74,8 @@ func (r *Reset) remainingSize(size int) int {
 	return min(size, len(r.Accumulated))
 }
 
-// resetter stands between a Runner and the Guard of a turn whose text may be taken back: it
-// knows the text of the turn so far, and completes each Reset with what stays of it.
+// resetter stands between a Runner and the Guard of a turn whose text may be taken back. It knows
+// the text of the turn so far, and completes each Reset with the remaining text.
 type resetter struct {
 	*Guard
 	ctx     context.Context

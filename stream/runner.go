@@ -9,15 +9,13 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Runner answers one request. It emits what happens between Start and Done, and
-// neither of these: so a Runner can run others within its own turn, and pass their
-// events on.
+// Runner answers one request. It emits the events between Start and Done, without these two. So a
+// Runner can run others within its own turn, and pass their events on.
 type Runner interface {
-	// Run emits events until the answer is complete, and says how it ended. It calls
-	// Flush before it waits for anything. An error ends the turn: the first error of
-	// sink as it is, else what went wrong (a *fault.Error, or a bug); the Result then
-	// counts for its figures alone. Run returns soon after ctx has ended, and all that
-	// it started has ended when it returns.
+	// Run emits events until the answer is complete, and returns the outcome. It calls Flush before
+	// it waits for anything. An error ends the turn: the first error of sink as it is, else the
+	// cause (a *fault.Error, or a bug). Of the Result only the figures then count. Run returns soon
+	// after ctx has ended, and all that it started has ended when it returns.
 	Run(ctx context.Context, req *chat.Request, sink Sink) (Result, error)
 }
 
@@ -38,9 +36,9 @@ type Result struct {
 	// Required are the calls that the client must run, if Reason is ClientTools. The Frame emits
 	// them, after all other events. nil without such calls.
 	Required *Required
-	// StoreAnswer is set by a Runner whose request says that its answer is held back (Held), and
-	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
-	// nothing of it.
+	// StoreAnswer is set by a Runner that stores its answer, if its request holds the answer back
+	// (Held). It is called once, before the answer is sent, with what will be; empty: nothing of
+	// it.
 	StoreAnswer func(sent string) error
 	*Checks     // of an answer that was checked or formatted; nil: it was not
 }

@@ -2,9 +2,9 @@ package stream
 
 import "time"
 
-// Stamp says which event of its turn an event is, and when it came. Every event gets its stamp
-// before an encoder sees it. So an encoder needs neither a counter nor a clock, and encodes stored
-// events to the same bytes.
+// Stamp is the number and the time of an event within its turn. Every event gets its stamp before
+// an encoder sees it. So an encoder needs neither a counter nor a clock, and encodes stored events
+// to the same bytes.
 type Stamp struct {
 	// N counts the events of a turn: 1, 2, 3, … without gaps. An event that is Passing
 	// has 0.
@@ -37,8 +37,8 @@ type Encoder interface {
 	Heartbeat() []byte
 }
 
-// Stamper is the Sink in front of an Output: it numbers the events, notes their
-// times, and fills in the Timings of Done. Use NewStamper.
+// Stamper is the Sink in front of an Output: it numbers the events, records their times, and fills
+// in the Timings of Done. Use NewStamper.
 type Stamper struct {
 	// out gets each event with its stamp. n is the number of the last one.
 	out   Output

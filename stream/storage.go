@@ -10,8 +10,8 @@ import (
 // long stored answer would be envelopes, so pieces that came together share one. Its zero value is
 // ready; one goroutine uses it.
 type Storage struct {
-	// last is the stamp of the last piece in the line that can grow, and lastOrigin is the origin
-	// of the piece. n is 0 if no line can grow.
+	// last is the stamp of the last piece in the line that can grow, and lastOrigin is its origin.
+	// n is 0 if no line can grow.
 	last       Stamp
 	lastOrigin Attribution
 }

@@ -29,7 +29,8 @@ type Route struct {
 	Additional []string `json:"additional_agents"` // never null on the wire
 	Confidence float64  `json:"confidence"`        // 0–1
 	Reasoning  string   `json:"reasoning,omitempty"`
-	// Method says what decided: requested, sticky, hold, rule, only_agent, first, none or model.
+	// Method is the way of the decision: requested, sticky, hold, rule, only_agent, first, none or
+	// model.
 	Method   string `json:"method"`
 	Attempts int    `json:"attempts"`        // calls of a model
 	Millis   int64  `json:"duration_ms"`     // that the decision took
@@ -64,7 +65,7 @@ const (
 	AgentStopped   AgentStatus = "cancelled"
 )
 
-// Role says why an agent takes part in a turn.
+// Role is the reason why an agent takes part in a turn.
 type Role string
 
 // Roles.
@@ -88,7 +89,7 @@ type AgentRun struct {
 	// empty for other agents.
 	SessionID string `json:"session_id,omitempty"`
 	CallID    string `json:"call_id,omitempty"`
-	// Remote says that the agent runs somewhere else.
+	// Remote is true if the agent runs somewhere else.
 	Remote bool `json:"remote,omitzero"`
 
 	// The rest is set at the end of a run; nil and empty before it.
@@ -156,8 +157,8 @@ type AgentOutcome struct {
 	ErrorMessage string `json:"error_message,omitempty"`
 }
 
-// CallIDOf returns the id of the call that ev reports, to be changed in place: its own, or that
-// of the call that opened a delegate's session; nil if it reports none.
+// CallIDOf returns the id of the call that ev reports, to be changed in place. It is the event's
+// own, or that of the call that opened a delegate's session; nil without a call.
 func CallIDOf(ev Event) *string {
 	if c := CallOf(ev); c != nil {
 		return &c.ID
