@@ -33,8 +33,8 @@ type Answer struct {
 	Arguments jsontext.Value // nil: none
 	Message   string
 	Calls     []CallAnswer
-	// Fields for questions that ask for more than yes or no: the values that a person fills in, the
-	// changes of the state, and the result of a call.
+	// Fields for questions that ask for more than yes or no: the values of a person, the changes of
+	// the state, and the result of a call.
 	Input, StateUpdates jsontext.Value // nil: none
 	Result              string
 	// At is the pointer of the answer in its body, before those of its members.
@@ -255,7 +255,7 @@ func answerCall(v jsontext.Value, at string, e *ValidationError) (c CallAnswer) 
 	return c
 }
 
-// checkArguments wants arguments, or a result in place of them, for the action modify alone.
+// checkArguments accepts arguments, or a result in place of them, only for the action modify.
 func (c *CallAnswer) checkArguments(given map[string]bool, at string, e *ValidationError) {
 	switch {
 	case c.Action == Modify && !given["arguments"] && !given["result"]:

@@ -19,8 +19,8 @@ const maxPlace = 128
 // protocol. Each function returns the value cleaned, or a fault without the field,
 // which ValidationError.Add gives its place.
 
-// CheckInput wants 1 to MaxInput characters that are more than white space. It
-// strips control characters, but for tab, LF and CR.
+// CheckInput accepts 1 to MaxInput characters that are more than white space. It strips control
+// characters, but for tab, LF and CR.
 func CheckInput(s string) (string, *FieldError) {
 	s = stripControl(s)
 	switch {
@@ -32,7 +32,7 @@ func CheckInput(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// CheckConversationID wants a UUID, or conv_ and a short id.
+// CheckConversationID accepts a UUID, or conv_ and a short id.
 func CheckConversationID(s string) (string, *FieldError) {
 	if !validConversationID(s) {
 		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be a UUID, or conv_ and 1 to 64 of A-Z a-z 0-9 _ -"}
@@ -40,8 +40,8 @@ func CheckConversationID(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// CheckUserID wants at most MaxUserID characters, after control characters are
-// stripped as from an input.
+// CheckUserID accepts at most MaxUserID characters, after control characters are stripped as from
+// an input.
 func CheckUserID(s string) (string, *FieldError) {
 	s = stripControl(s)
 	if utf8.RuneCountInString(s) > maxUserID {
@@ -50,7 +50,7 @@ func CheckUserID(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// CheckTimezone wants a name that check.Location knows.
+// CheckTimezone accepts a name that check.Location knows.
 func CheckTimezone(s string) (*time.Location, *FieldError) {
 	loc, ok := check.Location(s)
 	if !ok {
@@ -59,9 +59,9 @@ func CheckTimezone(s string) (*time.Location, *FieldError) {
 	return loc, nil
 }
 
-// CheckJSON wants a well-formed value to be strict inside: no duplicate key at any
-// depth, no invalid UTF-8, no lone surrogate. The fault has its place within the value, as far as a
-// reply may repeat that: /1/content of an array of messages.
+// CheckJSON accepts a well-formed value that is strict inside: without duplicate keys at any depth,
+// invalid UTF-8, and lone surrogates. The fault has its place within the value, as far as a reply
+// may repeat that: /1/content of an array of messages.
 func CheckJSON(value jsontext.Value) *FieldError {
 	if value.IsValid() {
 		return nil
@@ -77,8 +77,8 @@ func CheckJSON(value jsontext.Value) *FieldError {
 	return &FieldError{Field: repeatablePlace(at), Code: CodeInvalidUTF8, Message: "holds invalid UTF-8 or a lone surrogate"}
 }
 
-// repeatablePlace returns the beginning of a pointer that a reply may repeat: a client does not choose
-// how long it is, nor control characters in it.
+// repeatablePlace returns the beginning of a pointer that a reply may repeat. A client must not
+// choose its length or put control characters in it.
 func repeatablePlace(at jsontext.Pointer) string {
 	place := ""
 	for name := range at.Tokens() {

@@ -20,7 +20,7 @@ type ClientTool struct {
 // ToolChoice names the tool that the first model call of a turn must call. The zero value leaves it
 // to the model.
 type ToolChoice struct {
-	// Must says that the model must call a tool: Name, or if that is empty, whichever it wants.
+	// Must is true if the model must call a tool: Name, or if that is empty, whichever it wants.
 	Must bool
 	Name string
 }
@@ -68,8 +68,8 @@ func (a *Application) Restore(made Message) {
 	}
 }
 
-// sameCalls says whether two messages have the same calls. A client's version does not have the ids
-// that the gateway made.
+// sameCalls reports whether two messages have the same calls. A client's version does not have the
+// ids that the gateway made.
 func sameCalls(said, made []Part) bool {
 	said, made = callsOf(said), callsOf(made)
 	return len(said) > 0 && slices.EqualFunc(said, made, func(a, b Part) bool {
@@ -185,7 +185,7 @@ func splitMessages(lines []ClientMessage) (said []ClientMessage, asked int, inst
 	return said, asked, instructions
 }
 
-// isEmptyAnswer says whether it is a client's place for an answer that never came.
+// isEmptyAnswer reports whether it is a client's place for an answer that never came.
 func (l *ClientMessage) isEmptyAnswer() bool {
 	return l.Speaker == SpeakerAssistant && len(l.Calls) == 0 && isBlank(stripControl(l.Text))
 }

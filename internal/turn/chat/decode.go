@@ -16,10 +16,9 @@ import (
 	"sluice/internal/base/jsonparts"
 )
 
-// DecodeRequest reads a request from a JSON body, strictly: a duplicate key at
-// any depth, a wrong type, invalid UTF-8, a lone surrogate, broken JSON and
-// trailing data are faults; unknown fields are not. An error is a
-// *ValidationError that lists every faulty field, unless the JSON is broken:
+// DecodeRequest reads a request from a JSON body, strictly. A duplicate key at any depth, a wrong
+// type, invalid UTF-8, a lone surrogate, broken JSON and trailing data are faults; unknown fields
+// are not. An error is a *ValidationError that lists every faulty field, unless the JSON is broken:
 // then nothing behind that place can be read. With an error NamesHistory alone is set.
 func DecodeRequest(body []byte) (*ParsedRequest, error) { return new(HistoryRules).DecodeRequest(body) }
 
@@ -109,14 +108,14 @@ type decoder struct {
 	seenFields uint32
 	seenOthers map[string]bool
 	broken     bool // the document's structure is lost
-	// noHistory says that the history is null.
+	// noHistory is true if the history is null.
 	noHistory bool
 }
 
 // Members splits the body of a request of another type by the same rules, and adds its faults to
 // faults. fields lists the names that the request knows; each has a fault of its own. A member with
 // a fault has no value. If the body is not an object, values is nil and ok is false. Values lie in
-// one copy of the body: who keeps one clones it. ReplaceLoneSurrogates comes first.
+// one copy of the body: a caller that keeps one clones it. ReplaceLoneSurrogates comes first.
 func Members(body []byte, fields []string, faults *ValidationError) (values map[string]jsontext.Value, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body)) // it reads the body in place
 	if dec.PeekKind() != '{' {
@@ -243,7 +242,7 @@ func (d *decoder) readDocument(body []byte, member func(*jsontext.Decoder) error
 	d.checkEnd(dec)
 }
 
-// checkEnd wants nothing behind the document.
+// checkEnd accepts no data behind the document.
 func (d *decoder) checkEnd(dec *jsontext.Decoder) {
 	if _, err := dec.ReadToken(); err != io.EOF {
 		d.faults.addFault("", CodeTrailingData, "there is data after the JSON object")
@@ -298,7 +297,7 @@ func (d *decoder) acceptValue(i int, name string, value jsontext.Value) {
 // isList reports whether a field is a list. -1 is not a field.
 func isList(i int) bool { return i >= 0 && fields[i].list != nil }
 
-// hasSeen says whether a name was there; i is its fieldOf.
+// hasSeen reports whether a name was there; i is its fieldOf.
 func (d *decoder) hasSeen(i int, name string) bool {
 	if i >= 0 {
 		return d.seenFields>>i&1 != 0
@@ -306,7 +305,7 @@ func (d *decoder) hasSeen(i int, name string) bool {
 	return d.seenOthers[name]
 }
 
-// markSeen notes that a name is there. Most requests name nothing but fields.
+// markSeen records a name. Most requests name nothing but fields.
 func (d *decoder) markSeen(i int, name string) {
 	if i >= 0 {
 		d.seenFields |= 1 << i

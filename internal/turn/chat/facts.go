@@ -17,14 +17,13 @@ import (
 // The zero value is a turn by itself: nobody can be asked, and nothing is shared.
 type Facts struct {
 	// Ask is given what would wait for a person, by a Runner that is about to end with it in its
-	// Result. It returns an empty text if it may, else why nobody can be asked: then the calls are
-	// refused with the text, and the turn continues. Set by approval. Each inner part adds its own
-	// part of the state. nil if nobody can be asked. See Facts.Pause.
+	// Result. It returns an empty text if a person can be asked. Otherwise the calls are refused
+	// with the text, and the turn continues. Set by approval. Each inner part adds its own part of
+	// the state. nil if nobody can be asked. See Facts.Pause.
 	Ask func(*Paused) (refusal string)
-	// Held says whether the answer is held back until it has been checked: then nothing of it
-	// may be stored before that. It is asked by the goroutine of the turn, before the first
-	// text. Set by quality, read by workflow, which returns stream.Result.Settle. nil: it is
-	// not.
+	// Held reports whether the answer is held back until its check: then it must not be stored
+	// before. It is asked by the goroutine of the turn, before the first text. Set by quality, read
+	// by workflow, which returns stream.Result.Settle. nil: it is not.
 	Held func() bool
 	// Verdicts are about calls that no agent of the turn may make. Set where several agents
 	// take part, used by agent; nil: there is one agent, whose ledger says it all.
@@ -45,8 +44,8 @@ type Facts struct {
 	// This needs a protocol with such an event and a model that is configured for it. Set by what
 	// serves the turn, used by agent; delegates and texts that are not the answer have it not.
 	Retracts bool
-	// CanRetract is true if the reader's protocol has such an event. Set by what serves the turn,
-	// kept by a workflow for who takes its run over.
+	// CanRetract is true if the reader's protocol has such an event. Set by the code that serves
+	// the turn, and stored by a workflow for a process that takes its run over.
 	CanRetract bool
 }
 
@@ -90,14 +89,14 @@ type Saver interface {
 	// Confirm returns when the store has all that was saved, or why it has not. Then no call
 	// is made that must not be made twice.
 	Confirm() error
-	// Begin notes that a call is under way that must not be made twice, until its end is called. A
-	// process that hands the turn over waits a moment for the end of the call.
+	// Begin announces an unsafe call that is under way until its end is called. A process that
+	// hands the turn over waits a moment for the end of the call.
 	Begin() (end func())
 	// Together runs f, which ends with a Flush, and stores the events and states of f in one step.
 	// An event without the state that belongs to it cannot be continued.
 	Together(f func())
-	// IsHandedOver says that another process has the turn, or will have it: what becomes of it is not
-	// known here.
+	// IsHandedOver reports whether another process has the turn, or will have it: this process does
+	// not learn its outcome.
 	IsHandedOver() bool
 }
 
@@ -108,7 +107,7 @@ type Sessions struct {
 	Running atomic.Int64
 }
 
-// Verdict says why a call may not be made. Its numbers are stored.
+// Verdict is the reason why a call may not be made. Its numbers are stored.
 type Verdict int
 
 // Verdicts on a call.

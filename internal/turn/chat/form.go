@@ -20,7 +20,7 @@ func checkChannel(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// CheckUserName wants 1 to MaxUserName characters, on one line: it strips all controls.
+// CheckUserName accepts 1 to MaxUserName characters, on one line: it strips all controls.
 func CheckUserName(s string) (string, *FieldError) {
 	s = oneLine(s)
 	switch n := utf8.RuneCountInString(s); {
@@ -32,7 +32,7 @@ func CheckUserName(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// CheckSubject wants at most MaxSubject characters, on one line: it strips all controls.
+// CheckSubject accepts at most MaxSubject characters, on one line: it strips all controls.
 func CheckSubject(s string) (string, *FieldError) {
 	s = oneLine(s)
 	if utf8.RuneCountInString(s) > maxSubject {
@@ -55,7 +55,7 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// CheckLocale wants a tag of the form of BCP 47.
+// CheckLocale accepts a tag of the form of BCP 47.
 func CheckLocale(s string) (string, *FieldError) {
 	if !languageTag.MatchString(s) || len(s) > maxLocale {
 		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be a language tag such as en or pt-BR"}

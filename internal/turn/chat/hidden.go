@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Hidden says whether a reader does not see r, or sees other characters in another
-// order or on another line because of it: controls, format characters (bidi
-// overrides and isolates, zero-width characters, the byte order mark), the line and
-// paragraph separators, and the plane of tags and variation selectors, in which
-// whole texts can hide.
+// Hidden reports whether a reader does not see r, or sees other characters in another order or on
+// another line because of it: controls, format characters (bidi overrides and isolates, zero-width
+// characters, the byte order mark), the line and paragraph separators, and the plane of tags and
+// variation selectors, in which whole texts can hide.
 func Hidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7F && r <= 0x9F:

@@ -43,7 +43,7 @@ func (c *HistoryCall) countChars() int {
 	return utf8.RuneCountInString(c.Call.Name) + utf8.RuneCount(c.Call.Arguments) + utf8.RuneCountInString(c.Result.Text)
 }
 
-// Pruning says what became of a history. Messages are counted after joining. Its zero value is
+// Pruning describes the changes of a history. Messages are counted after joining. Its zero value is
 // that of a request without a history.
 type Pruning struct {
 	Kept    int // messages that the model is shown
@@ -99,8 +99,8 @@ func (h HistoryRules) withDefaults() HistoryRules {
 	return h
 }
 
-// Bring gives a request the history that its client reports; brings says that it reports one,
-// be it empty.
+// Bring gives a request the history that its client reports. brings is true if the client reports
+// one, even an empty one.
 func (h HistoryRules) Bring(req *Request, said []HistoryMessage, brings bool) {
 	switch {
 	case h.Source == HistoryOfNone:
@@ -287,9 +287,9 @@ func exchangeStarts(list []measured) (begins []int) {
 	return begins
 }
 
-// shortenNewest cuts the newest exchange, if that is all there is and still too long: the longest
-// of its messages, but not below its share of what there may be; then the next one. Calls go
-// where they are more than half of that.
+// shortenNewest cuts the newest exchange if it is the only one and still too long. It cuts the
+// longest message, but not below an equal share of the limit, and then the next one. Calls go where
+// they are more than half of that.
 func (h *HistoryRules) shortenNewest(list []measured) []measured {
 	for {
 		over, longest := -h.Chars, 0

@@ -2,8 +2,8 @@ package chat
 
 import "strconv"
 
-// Gateways can be each other's remote agents. A request that goes round and round would run
-// a turn on each of them until its time is over, and hold a stream all that time.
+// Gateways can be each other's remote agents. A request that goes round would run a turn on each of
+// them until its time is over, and hold a stream all that time.
 
 // MaxHops is how many gateways a request may come through. At this number a request reaches no
 // further remote agent.

@@ -39,8 +39,8 @@ func CallID(seed string, n int) string {
 	return callPrefix + seed + "_" + strconv.Itoa(n)
 }
 
-// madeCallID says whether an id is one of CallID: its model does not know it, and is not
-// given it back.
+// madeCallID reports whether an id is one of CallID: its model does not know it, and is not given
+// it back.
 func madeCallID(id string) bool {
 	rest, ok := strings.CutPrefix(id, callPrefix)
 	if !ok || len(rest) < seedLength+2 || rest[seedLength] != '_' {
@@ -58,9 +58,9 @@ func IsCallSeed(s string) bool {
 // maxOwnID limits a client's id of a conversation, in bytes.
 const maxOwnID = 512
 
-// ConversationIDOf makes the id of a conversation of what another protocol's client calls it:
-// the same if it is one, else conv_ and the client's, or conv_ and 32 hexadecimal digits of its
-// SHA-256. Empty stays empty.
+// ConversationIDOf makes our id of a conversation from the id of another protocol's client. A valid
+// id stays the same. Any other one becomes conv_ and the client's id, or conv_ and 32 hexadecimal
+// digits of its SHA-256. Empty stays empty.
 func ConversationIDOf(own string) (string, *FieldError) {
 	switch {
 	case own == "" || validConversationID(own):

@@ -33,7 +33,7 @@ type Message struct {
 	At string
 }
 
-// Spoken says whether the message is the user's own words, and not results of tools.
+// Spoken reports whether the message is the user's own words, and not results of tools.
 func (m *Message) Spoken() bool {
 	return m.Role == RoleUser && (len(m.Parts) == 0 || m.Parts[0].Result == nil)
 }
@@ -156,8 +156,8 @@ type Chunk struct {
 	Usage *Usage
 	// Finish is set on the chunk that ended the answer.
 	Finish Finish
-	// More says that a further chunk is already there, so that the consumer may
-	// put off a flush without delaying anything.
+	// More is true if a further chunk is already there, so that the consumer may put off a flush
+	// without a delay.
 	More bool
 	// Maker names the model of the answer, as in Message.Maker; empty if there is only one model.
 	Maker string
@@ -170,7 +170,7 @@ type Chunk struct {
 	Switch *Switch
 }
 
-// Switch says that another model answers.
+// Switch reports that another model answers.
 type Switch struct {
 	Key      string // of the model that answers
 	Model    string // its name
@@ -178,8 +178,8 @@ type Switch struct {
 	Reason   string // the class of its failure, such as "unavailable"
 }
 
-// Finish says how a model's answer ended. Endings that are faults (blocked,
-// malformed, cut) are errors, not values of Finish.
+// Finish is the way in which a model's answer ended. Endings that are faults (blocked, malformed,
+// cut) are errors, not values of Finish.
 type Finish string
 
 // How an answer can end well.

@@ -68,8 +68,8 @@ func LineIn(messages []Message) string {
 	return ""
 }
 
-// Dated returns Messages as an agent's model is shown them: each message of the user behind the
-// line of its time, as it was first sent. line is that of the input.
+// Dated returns Messages for an agent's model. Each message of the user stands behind its time
+// line, as it was first sent; line is that of the input.
 func (r *Request) Dated(line string) []Message {
 	history := r.historyWithQuestion()
 	messages := append(make([]Message, 0, len(history)+1), history...)
@@ -86,9 +86,8 @@ func (r *Request) Dated(line string) []Message {
 const momentHead = "Added by the gateway, not by the user:\n"
 
 // WithMoment adds a part with facts for this turn only to the last message. They are missing tools
-// in the gateway's words, quotes of others, and the turn's notes for the agent. It stands behind
-// all that later turns repeat, and is in no later one. The list is changed, and no message that it
-// shares.
+// in the gateway's words, quotes of others, and the note for the agent. It stands behind all that
+// later turns repeat, and is in no later one. The list is changed, and no message that it shares.
 func (r *Request) WithMoment(messages []Message, missing string) []Message {
 	said := r.momentTexts(missing)
 	if len(messages) == 0 || len(said) == 0 {

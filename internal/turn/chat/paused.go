@@ -36,8 +36,8 @@ const (
 
 // Question is one thing that a person is asked.
 type Question struct {
-	// Key is equal for a question that is asked again, because another one of its run was
-	// answered: its id and its token stay the same. Empty: it is asked once.
+	// Key is equal for a question that is asked again because another one of its run was answered:
+	// its id and its token stay the same. Empty: it is asked once.
 	Key    string
 	Kind   QuestionKind
 	Prompt string // empty: it is worded from Calls
@@ -100,8 +100,8 @@ type Resumed struct {
 	Trace string
 	// Evidence is that of Paused.
 	Evidence []byte
-	// Said is the text of the turn that was shown, and Emitted are the calls, and the agents that
-	// began, of one that is taken over.
+	// Said is the text that the turn has shown. For a turn that is taken over, Emitted holds its
+	// calls and the agents that began.
 	Said    string
 	Emitted []PendingCall
 	// TakenOver is true if the turn was not paused: the process that ran it is dead, and State is
@@ -133,7 +133,7 @@ type Decision struct {
 	// Fingerprint is that of the tool that was decided about. A call whose tool is another
 	// one by then does not run.
 	Fingerprint string
-	// Key is the same for each answer to a question about one call, wherever it is taken; empty:
-	// the decision was not made by an answer. See tool.WithKey.
+	// Key is the same for each answer to a question about one call, wherever it is taken. It is
+	// empty for a decision without an answer. See tool.WithKey.
 	Key string `json:",omitempty"`
 }

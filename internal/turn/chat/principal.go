@@ -85,7 +85,7 @@ func (s Scopes) Names() []string {
 // String returns the names, with spaces between them, as in WWW-Authenticate.
 func (s Scopes) String() string { return strings.Join(s.Names(), " ") }
 
-// HasAny says whether one of the scopes in wanted is in s.
+// HasAny reports whether one of the scopes in wanted is in s.
 func (s Scopes) HasAny(wanted Scopes) bool { return s&wanted != 0 }
 
 // IsKnown reports whether the gateway has authenticated p. An anonymous sender is not known.
@@ -94,8 +94,8 @@ func (p Principal) IsKnown() bool { return p.ID != "" && p.ID != AnonymousID }
 // IsAnonymous reports whether p may send requests without a credential, where others must show one.
 func (p Principal) IsAnonymous() bool { return p.ID == AnonymousID }
 
-// May says whether p is allowed one of the scopes in wanted. Without authentication everything is
-// allowed.
+// May reports whether p is allowed one of the scopes in wanted. Without authentication everything
+// is allowed.
 func (p Principal) May(wanted Scopes) bool { return p.ID == "" || p.Scopes.HasAny(wanted) }
 
 // Owner returns the owner, within p's tenant, of the data of a request that names userID, which may
@@ -129,12 +129,11 @@ func (p Principal) Finds(owner, userID string) bool {
 	return owner == p.Owner(userID)
 }
 
-// IsProved says whether an owner has proved to be that.
+// IsProved reports whether an owner has proved to be that.
 func IsProved(owner string) bool { return strings.HasPrefix(owner, "\x00") }
 
-// For returns the principal that a request of p which names userID is carried out for: p
-// itself, or the user whom a backend that may act for others names. ok is false if p may not
-// name that user.
+// For returns the principal for a request of p that names userID. That is p itself, or the user
+// whom a backend that may act for others names. ok is false if p may not name that user.
 func (p Principal) For(userID string) (_ Principal, ok bool) {
 	switch {
 	case p.ID == "", userID == "", userID == p.ID:
@@ -153,7 +152,7 @@ func (p Principal) As(userID string) Principal {
 	return p
 }
 
-// ActsForOthers says whether p may name any user of its tenant.
+// ActsForOthers reports whether p may name any user of its tenant.
 func (p Principal) ActsForOthers() bool { return p.IsKnown() && p.Scopes&ScopeActAs != 0 }
 
 // Owner returns the owner of the request's data: see Principal.Owner.

@@ -74,7 +74,7 @@ func (r *Request) Before() []Message {
 	return r.History[:at]
 }
 
-// historyAsks says whether the history ends with the question that the input answers.
+// historyAsks reports whether the history ends with the question that the input answers.
 func (r *Request) historyAsks() bool {
 	if r.Question == nil || len(r.History) == 0 {
 		return false

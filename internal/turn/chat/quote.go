@@ -21,7 +21,7 @@ const MaxQuote = 8 << 10
 // in the text can look like its end.
 const quoteMark = "> "
 
-// cutNote says that a quote does not have all of its text. maxDigits is room for a number.
+// cutNote ends a quote that does not have all of its text. maxDigits is room for a number.
 const (
 	cutNote   = "[cut here: %d of %d bytes are shown]\n"
 	maxDigits = 20
@@ -75,7 +75,7 @@ func visibleText(line string) string {
 	}, line)
 }
 
-// isUnseen says whether a quote is shown without r.
+// isUnseen reports whether a quote is shown without r.
 func isUnseen(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = 0x200C, 0x200D
 	return r != '\t' && r != zeroWidthNonJoiner && r != zeroWidthJoiner && Hidden(r)

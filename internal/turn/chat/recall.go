@@ -81,7 +81,7 @@ func appendJoined(all []Message, m Message) []Message {
 	return append(all[:n-1], last)
 }
 
-// continuesLast says whether a message goes on where the one before it has ended.
+// continuesLast reports whether a message goes on where the one before it has ended.
 func (m *Message) continuesLast(last *Message) bool {
 	return m.Role == RoleModel && last.Role == RoleModel && (m.Origin != "" || m.Maker == "") && !hasCalls(last)
 }
@@ -96,7 +96,7 @@ func callsOf(parts []Part) (calls []Part) {
 	return calls
 }
 
-// canStay says whether a message can be shown as it is.
+// canStay reports whether a message can be shown as it is.
 func canStay(m *Message, origin string, offered func(string) bool) bool {
 	if m.Origin == "" || m.Origin == ClientOrigin {
 		return true

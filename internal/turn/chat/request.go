@@ -45,15 +45,15 @@ type Request struct {
 	// App holds the additions of the client's program; nil without additions.
 	App *Application
 	ReplyForm
-	// Tools says which tools the turn may call. The code that admits the request sets it:
-	// no client can.
+	// Tools selects the tools that the turn may call. The code that admits the request sets it: no
+	// client can.
 	Tools ToolAccess
-	// Mute says that the client could not show a question to its user: calls that a person must
-	// allow are refused. Questions of a workflow's run are answered in another way. The code of a
+	// Mute is true if the client cannot show a question to its user: calls that a person must allow
+	// are refused. Questions of a workflow's run are answered in another way. The code of a
 	// protocol sets it.
 	Mute bool
-	// Hops counts the gateways that the request has come through, each as a remote agent of
-	// the one before; 0: a client has sent it here. See MaxHops.
+	// Hops counts the gateways that the request has come through, each as a remote agent of the
+	// previous one; 0 for a request from a client. See MaxHops.
 	Hops int
 	// Resumed continues with a turn that was paused; nil: the request begins one. The rest of
 	// the request is then as it was, but for its History.
@@ -95,11 +95,10 @@ type Past struct {
 	// History holds the earlier messages, oldest first, as PruneHistory returns them. It is the
 	// client's word, for the model to read: neither limits nor permissions look at it.
 	History []Message
-	// Pruning says what of the history was left out.
+	// Pruning describes the part of the history that was left out.
 	Pruning Pruning
-	// HasHistory says that the request brings its history along, whatever that holds, or that its
-	// dialect keeps it: nothing else that was said before belongs to the turn. A null history
-	// counts as absent.
+	// HasHistory is true if the request brings its history, even an empty one, or if its dialect
+	// keeps it: nothing else said before belongs to the turn. A null history counts as absent.
 	HasHistory bool
 	// LastAgent is who answered last in the conversation; empty: not known.
 	LastAgent string
@@ -111,7 +110,7 @@ type Past struct {
 // answer as it is written.
 type ReplyForm struct {
 	Channel string // whose form the answer gets; empty: web
-	// Drafts says whether an answer that is held back is shown as it is written.
+	// Drafts selects whether a held answer is shown as it is written.
 	Drafts Choice
 	// UserName is the user's name; empty if it is unknown. The model sees it as data, and no log
 	// has it.
@@ -138,11 +137,11 @@ const (
 // its report.
 type ParsedRequest struct {
 	Request
-	// Accumulated says that each response_delta repeats the text so far.
+	// Accumulated is true if each response_delta repeats the text so far.
 	Accumulated bool
 	// TaskID is the task that waits for this input; empty: the turn begins one.
 	TaskID string
-	// NamesHistory says that there is a history at the top level, be it null or at fault: the
+	// NamesHistory is true if there is a history at the top level, even a null or a faulty one: the
 	// body may then be longer. It counts with an error too.
 	NamesHistory bool
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
@@ -165,8 +164,8 @@ func (r *Request) Messages() []Message {
 	return appendSaid(messages, HistoryMessage{Role: RoleUser, Text: r.Input})
 }
 
-// ToolAccess says which tools a turn may call. The model does not get the other tools, and they
-// never run, even as a fallback. Values that are not listed here allow none.
+// ToolAccess selects the tools that a turn may call. The model does not get the other tools, and
+// they never run, even as a fallback. Values that are not listed here allow none.
 type ToolAccess int
 
 // Tools that a turn may call.
@@ -201,10 +200,9 @@ type FieldError struct {
 	Message string `json:"message"`
 }
 
-// maxFaults bounds the list of a ValidationError. The fields of a Request are
-// listed whatever their number; what lies within them, and fields of others, are
-// not once the list is that long: a body full of duplicate keys would become a
-// reply and a log line of several times its size.
+// maxFaults bounds the list of a ValidationError. The fields of a Request are always listed. Faults
+// within them, and fields of other requests, are not once the list is that long: a body full of
+// duplicate keys would become a reply and a log line of several times its size.
 const maxFaults = 16
 
 // ValidationError lists the faults of a request: for each field the one that was
@@ -263,7 +261,7 @@ func (e *ValidationError) hasWithin(field string) bool {
 	})
 }
 
-// hasFault says whether a field has a fault already.
+// hasFault reports whether a field has a fault already.
 func (e *ValidationError) hasFault(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
 }

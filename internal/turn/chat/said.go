@@ -135,7 +135,7 @@ type names struct {
 	others        map[string]bool
 }
 
-// hasName says whether a member was there. Every message has these two, and they need no map.
+// hasName reports whether a member was there. Every message has these two, and they need no map.
 func (n *names) hasName(name string) bool {
 	switch name {
 	case "role":
@@ -146,7 +146,7 @@ func (n *names) hasName(name string) bool {
 	return n.others[name]
 }
 
-// addName notes a member.
+// addName adds a member.
 func (n *names) addName(name string) {
 	switch name {
 	case "role":

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A request is stored while its turn runs, for the process that goes on with it. It leaves out
+// A request is stored while its turn runs, for a process that takes it over. It leaves out
 // functions that a protocol's code has set, and the Facts.
 
 // storedVersion is that of stored requests. Other versions are not read.

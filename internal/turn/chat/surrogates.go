@@ -11,12 +11,12 @@ import (
 	"sluice/internal/base/jsonparts"
 )
 
-// ReplaceLoneSurrogates returns a body of JSON in which U+FFFD stands in place of each lone
-// surrogate escape, but for those in names, in ids and in the user's last message, which stay
-// faults. Without such an escape it returns the body itself.
+// ReplaceLoneSurrogates returns a body of JSON with U+FFFD in place of each lone surrogate escape.
+// In names, in ids and in the user's last message such escapes stay and are faults. Without such an
+// escape it returns the body itself.
 //
-// A client that cuts texts by UTF-16 units makes such halves, and sends them with each later turn of
-// the chat: "cut \ud83d" in an earlier answer must not close the chat for good.
+// A client that cuts texts by UTF-16 units makes such halves, and sends them with each later turn
+// of the chat. So "cut \ud83d" in an earlier answer must not close the chat for good.
 func ReplaceLoneSurrogates(body []byte) []byte {
 	if nextLone(body) < 0 {
 		return body

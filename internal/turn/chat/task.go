@@ -23,14 +23,14 @@ const (
 	TaskWorking   = "The request is being worked on"
 )
 
-// IsTaskID says whether s can be the id of a task of ours.
+// IsTaskID reports whether s can be the id of a task of ours.
 func IsTaskID(s string) bool { return isID(s, TaskPrefix) }
 
-// IsTurnID says whether s can be the id of a turn.
+// IsTurnID reports whether s can be the id of a turn.
 func IsTurnID(s string) bool { return isID(s, TurnPrefix) }
 
-// isID says whether s is prefix and 26 of [0-9a-z], as ids of tasks and turns are made. So a store
-// is never asked for another text.
+// isID reports whether s is prefix and 26 of [0-9a-z], as ids of tasks and turns are made. So a
+// store is never asked for another text.
 func isID(s, prefix string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && len(rest) == idLength && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
@@ -55,7 +55,7 @@ func checkTaskID(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// checkOnDisconnect wants one of the two words.
+// checkOnDisconnect accepts one of the two words.
 func checkOnDisconnect(s string) (string, *FieldError) {
 	if s != OnDisconnectContinue && s != OnDisconnectCancel {
 		return "", &FieldError{Code: CodeUnknownValue, Message: "must be continue or cancel"}

@@ -33,8 +33,8 @@ func hasControl(s string) bool {
 	return false
 }
 
-// isControl says whether a character is stripped from what users send: the
-// controls of ASCII and Latin-1 except for tab and line ends.
+// isControl reports whether a character is stripped from what users send: the controls of ASCII and
+// Latin-1 except for tab and line ends.
 func isControl(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -43,8 +43,7 @@ func isControl(r rune) bool {
 	return r < 0x20 || r >= 0x7F && r <= 0x9F
 }
 
-// isBlank says whether nothing would be left of s without white space, as Unicode
-// has it.
+// isBlank reports whether nothing would be left of s without white space, as Unicode has it.
 func isBlank(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
 }
@@ -58,8 +57,7 @@ func validConversationID(s string) bool {
 	return IsUUID(s)
 }
 
-// IsUUID says whether s is a UUID in its usual form of 36 characters, any version, either
-// case.
+// IsUUID reports whether s is a UUID in its usual form of 36 characters, any version, either case.
 func IsUUID(s string) bool {
 	if len(s) != 36 {
 		return false
@@ -72,23 +70,23 @@ func IsUUID(s string) bool {
 	return true
 }
 
-// notIDChar says whether r cannot stand in an id that clients choose.
+// notIDChar reports whether r cannot stand in an id that clients choose.
 func notIDChar(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
 }
 
-// isHex says whether c is a hexadecimal digit.
+// isHex reports whether c is a hexadecimal digit.
 func isHex(c byte) bool {
 	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// Token says whether s has lo to hi characters, all of [A-Za-z0-9._-].
+// Token reports whether s has lo to hi characters, all of [A-Za-z0-9._-].
 func Token(s string, lo, hi int) bool {
 	return len(s) >= lo && len(s) <= hi && strings.IndexFunc(s, func(r rune) bool { return r != '.' && notIDChar(r) }) < 0
 }
 
-// isLonger says whether s has more than limit code points, without counting all of a text that is
-// far longer.
+// isLonger reports whether s has more than limit code points, without counting all of a text that
+// is far longer.
 func isLonger(s string, limit int) bool {
 	return len(s) > limit && (len(s) > utf8.UTFMax*limit || utf8.RuneCountInString(s) > limit)
 }

@@ -118,8 +118,8 @@ func (b *TokenBudget) Spend(u Usage) {
 	}
 }
 
-// Reached says whether nothing is left. A turn that was continued elsewhere has spent
-// own, all of which need not have been counted here.
+// Reached reports whether nothing is left. A turn that was continued elsewhere has spent own, all
+// of which need not have been counted here.
 func (b *TokenBudget) Reached(own Usage) bool {
 	return b != nil && max(b.spent.Load(), tokensOf(own)) >= b.tokens
 }

@@ -26,7 +26,7 @@ func checkWorkflow(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// checkKind wants a short word.
+// checkKind accepts a short word.
 func checkKind(s string) (string, *FieldError) {
 	if s == "" || len(s) > maxKind || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
 		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be 1 to 32 of a-z 0-9 _ -"}
@@ -34,7 +34,7 @@ func checkKind(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// checkRetentionDays wants a whole number of days.
+// checkRetentionDays accepts a whole number of days.
 func checkRetentionDays(n float64) (*int, *FieldError) {
 	if n != math.Trunc(n) || n < 0 || n > maxRetentionDays {
 		return nil, &FieldError{Code: CodeInvalidFormat, Message: "must be a whole number from 0 to 3650"}
