@@ -26,8 +26,8 @@ const (
 	maxListed  = 12
 )
 
-// Check returns the arguments of the tool of that name as they go to its server, {}
-// where the model wrote none, or a ToolFailed error that says to the model what to correct.
+// Check returns the arguments of the named tool as they go to its server, or {} if the model wrote
+// none. A ToolFailed error explains to the model how to correct them.
 //
 // The check takes a bounded time and ends with ctx, whose error the ToolFailed
 // error then wraps. Any number of checks may run at once.
@@ -77,7 +77,7 @@ func decodeObject(args jsontext.Value) (value any, ok bool) {
 type Problem struct{ Pointer, Rule string }
 
 // Problems returns the first five faults of a value, by their pointers. The value is in the form of
-// jsonschema.UnmarshalJSON. An error says that it cannot be checked: it is nested too deeply, its
+// jsonschema.UnmarshalJSON. An error means that it cannot be checked: it is nested too deeply, its
 // check takes too long, or ctx has ended.
 func (s *Schema) Problems(ctx context.Context, value any) ([]Problem, error) {
 	if err := checkShape(value, 1); err != nil {
@@ -109,7 +109,7 @@ var (
 	errNumber = errors.New("as a number in them is too large")
 )
 
-// checkShape says why a value is not one for the validator. It leads no deeper than
+// checkShape returns an error if the validator cannot check a value. It leads no deeper than
 // maxArgumentDepth.
 func checkShape(v any, depth int) error {
 	if depth > maxArgumentDepth {

@@ -2,7 +2,7 @@ package tool
 
 import "context"
 
-// Progress is how far a running tool says that it has come.
+// Progress is the progress that a running tool reports.
 type Progress struct {
 	// Progress only grows during a call. It is finite.
 	Progress float64

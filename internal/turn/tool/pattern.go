@@ -27,8 +27,8 @@ const (
 const (
 	// classWork is for a class of Unicode (\p{L}): a thousand ranges, 80 µs at most.
 	classWork = 150
-	// foldWork is for a range without an upper bound in ASCII, when case does not
-	// count: the parser goes through it letter by letter, 125,000 at most.
+	// foldWork is for a range without an upper bound in ASCII, when case does not count. The parser
+	// goes through it letter by letter, at most 125,000 letters.
 	foldWork = 5_000
 )
 

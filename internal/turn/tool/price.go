@@ -9,8 +9,8 @@ import (
 )
 
 // Work of checking a value against one part of a schema. The validator calls a part's format only
-// after it has looked at its type, const and enum, so that much is paid by the part that leads
-// there, for all values that it may lead to.
+// after it has compared its type, const and enum. So the part that leads there pays for this, for
+// all values that it may lead to.
 const (
 	reachWork = 4
 	enterWork = 12
@@ -29,9 +29,8 @@ type price struct {
 	unique bool // the items must differ
 }
 
-// priceOf estimates the work that a schema makes, in units of about one
-// comparison: for any value, for each member of an object, and for each item of
-// a list.
+// priceOf estimates the work of a schema, in units of about one comparison. It has a price for any
+// value, for each member of an object, and for each item of a list.
 func priceOf(s *jsonschema.Schema) price {
 	here := slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
 	p := price{any: enterWork + reachPrice(here...), unique: s.UniqueItems}

@@ -11,10 +11,9 @@ import (
 
 // Work is counted in units of about 0.15 µs.
 const (
-	// maxWork is how much one check may be: 20,000 times that some part of the schema is held
-	// against some part of the value, or about 50 ms. 1,000 items of 10 properties each are 11,000
-	// times. A check of patterns alone can take 250 ms, but most texts match faster than this
-	// bound.
+	// maxWork is the work of one check: about 20,000 times a part of the schema against a part of
+	// the value, or 50 ms. 1,000 items of 10 properties each are 11,000 times. A check of patterns
+	// alone can take 250 ms, but most texts match faster than this bound.
 	maxWork = 320_000
 	// watchEvery is after how much work the context is looked at.
 	watchEvery = 4_096

@@ -22,15 +22,15 @@ const (
 	maxReference = 512
 )
 
-// Compiling is counted in units of about 10 µs and half a kilobyte that stays: two
-// for each value that may be a schema, one for any other (BenchmarkLargestSchema).
+// Compiling is counted in units of about 10 µs and half a kilobyte that stays. A value that may be
+// a schema costs two, and any other one (BenchmarkLargestSchema).
 const (
 	maxToolWork = 16_000
 	// Room is the work for compiling the schemas of all tools of a server: about a second and 50
 	// MB. A thousand tools of twenty described properties each are 85,000.
 	Room = 100_000
-	// How many instructions of a pattern, how many bytes of addresses, and how many
-	// values whose notes are copied for a reference are one unit.
+	// One unit is so many instructions of a pattern, bytes of addresses, or values whose notes are
+	// copied for a reference.
 	patternUnit = 20
 	addressUnit = 500
 	copiedUnit  = 60

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes s, a text of a tool or of its server, fit to be shown, logged and given to a model: invalid UTF-8 is
-// replaced, controls other than tab, LF and CR are dropped, and so are the
-// characters that reorder or hide text (bidi overrides and isolates, tags).
+// Clean makes s, a text of a tool or of its server, fit to be shown, logged and given to a model.
+// It replaces invalid UTF-8. It drops controls other than tab, LF and CR, and characters that
+// reorder or hide text (bidi overrides and isolates, tags).
 func Clean(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")

@@ -1,13 +1,12 @@
 // Package tool defines tools, calls and results, independent of the code that runs them. It also
 // checks the arguments of a call against the tool's schema, and trusts neither.
 //
-// A Set never changes once it is made. Its pointer stands for its content: who
-// renders or filters a set keeps the result by the pointer.
+// A Set never changes once it is made. Its pointer stands for its content: code that renders or
+// filters a set caches the result by the pointer.
 //
-// A schema is compiled once and then only read. Both schema and arguments come
-// from outside, so the work of a check is estimated before it is done,
-// expressions run in linear time, and references lead nowhere but into the same
-// schema.
+// A schema is compiled once and then only read. Both schema and arguments come from outside. So the
+// work of a check is estimated first, expressions run in linear time, and references stay within
+// the schema.
 package tool
 
 import (
@@ -39,8 +38,8 @@ type Spec struct {
 	// Timeout is the time that one call has; 0 if it is not known.
 	Timeout     time.Duration
 	Annotations Annotations
-	// ClaimsDestructive says that the server itself calls the tool destructive, whatever
-	// the operator or its other hints say.
+	// ClaimsDestructive is true if the server itself calls the tool destructive, whatever the
+	// operator or its other hints say.
 	ClaimsDestructive bool
 	// Confirm is the operator's decision whether a person must allow a call, whatever the
 	// annotations are.
@@ -54,7 +53,7 @@ type Spec struct {
 	More []string
 }
 
-// Confirm says whether a person must allow the calls of a tool.
+// Confirm decides whether a person must allow the calls of a tool.
 type Confirm string
 
 // Values of Confirm.
@@ -76,7 +75,7 @@ type Annotations struct {
 	OpenWorld   bool
 }
 
-// Repeatable says whether a call may be sent again after its outcome was lost.
+// Repeatable reports whether a call may be sent again after its outcome was lost.
 func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
 
 // Set holds the tools that can be called now, and the servers that are unavailable. It is
@@ -86,8 +85,8 @@ type Set struct {
 	// Unavailable names the servers that are unavailable. Their tools are in Specs only if a
 	// fallback of them can be called.
 	Unavailable []UnavailableServer
-	// Passing says that the set is of one turn, as one with a client's tools is. A result made from
-	// it must not replace the result of a lasting set.
+	// Passing is true if the set is of one turn, such as a set with a client's tools. A result made
+	// from it must not replace the result of a lasting set.
 	Passing bool
 }
 
