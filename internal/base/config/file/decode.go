@@ -26,8 +26,8 @@ import (
 //
 // A text is decoded by UnmarshalText if the field has it; its error must be fit for a fault. A list
 // becomes a slice, and so does an object: an item for each member. Any other value becomes a slice
-// of one item. A field without a key stays as it is, and so does one if its value is absent or has
-// a fault: it holds the default. null makes a field its zero value. The fields of an embedded
+// of one item. A field without a key stays as it is, and so does a field whose value is absent or
+// has a fault: it holds the default. null makes a field its zero value. The fields of an embedded
 // struct are as the struct's own.
 func (n *Node) Decode(into any) { n.decodeStruct(reflect.ValueOf(into).Elem()) }
 

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/base/config"
 )
 
-// unknownKey says that a key is not known, with the nearest that is.
+// unknownKey returns the fault of an unknown key, with the nearest known one.
 func unknownKey(name string, known []string) string {
 	if ours := otherWords[strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))]; slices.Contains(known, ours) {
 		return "there is no such key; did you mean " + ours + "?"

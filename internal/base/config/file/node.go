@@ -23,9 +23,9 @@ const (
 	objectKind
 )
 
-// Node is one value of the file. Its accessors answer false, and those that return a
-// node or a sequence return nothing, for a value that is absent (a nil Node), of another
-// type, or at fault.
+// Node is one value of the file. For a value that is absent (a nil Node), of another type, or at
+// fault, its accessors return false. Those that return a node or a sequence return nil or an empty
+// one.
 type Node struct {
 	document *document
 	parent   *Node
@@ -70,7 +70,7 @@ func (n *Node) FaultMissing(name, text string) {
 // Warn reports an accepted value that people should check.
 func (n *Node) Warn(text string) { n.document.addWarning(n.place, n.jsonPointer(), text) }
 
-// Sound says whether neither the value nor anything in it has a fault. No value is sound.
+// Sound reports whether neither the value nor anything in it has a fault. No value is sound.
 func (n *Node) Sound() bool {
 	if n == nil {
 		return true
@@ -114,7 +114,7 @@ func (n *Node) Section(name string) *Node {
 	return root.Get(name)
 }
 
-// Has says whether an object has a member, whatever its value is.
+// Has reports whether an object has a member, whatever its value is.
 func (n *Node) Has(name string) bool { return n.Get(name) != nil }
 
 // Members yields the members of an object, or the items of a list, in their order.
@@ -183,8 +183,8 @@ func (n *Node) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// hasKind says whether a node is there, of a kind, and without a fault. It works on
-// nil, as all questions to a Node do.
+// hasKind reports whether a node is there, of a kind, and without a fault. It works on nil, as all
+// questions to a Node do.
 func (n *Node) hasKind(k kind) bool { return n != nil && n.kind == k && !n.faulty }
 
 // Variables yields the names of the variables that stand in the string, with their

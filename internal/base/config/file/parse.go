@@ -133,8 +133,8 @@ func (n *nesting) enterToken(tokens token.Tokens, i int) int {
 	return n.flow + len(n.columns)
 }
 
-// enterBlock begins an entry of a block in a column, which ends the blocks that do not lie further left.
-// 0, or a column within brackets, begins none.
+// enterBlock begins an entry of a block in a column. It ends the blocks that do not lie further
+// left. Column 0, or a column within brackets, begins no entry.
 func (n *nesting) enterBlock(column int) {
 	if column == 0 || n.flow > 0 {
 		return

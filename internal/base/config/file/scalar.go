@@ -13,7 +13,7 @@ import (
 // floatForm matches a decimal number, whole ones included.
 var floatForm = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
-// isInteger says whether a text is digits, after a sign or none.
+// isInteger reports whether a text is digits, after a sign or none.
 func isInteger(text string) bool {
 	if text != "" && (text[0] == '-' || text[0] == '+') {
 		text = text[1:]
@@ -21,7 +21,7 @@ func isInteger(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// isBased says whether a text is an octal number, 0o17, or a hexadecimal one, 0xff. Both are
+// isBased reports whether a text is an octal number, 0o17, or a hexadecimal one, 0xff. Both are
 // without a sign.
 func isBased(text string) bool {
 	if digits, ok := strings.CutPrefix(text, "0o"); ok {
@@ -31,7 +31,7 @@ func isBased(text string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
 }
 
-// isEndless says whether a text is infinity or no number (NaN), which JSON cannot hold.
+// isEndless reports whether a text is infinity or no number (NaN), which JSON cannot hold.
 func isEndless(text string) bool {
 	switch strings.TrimLeft(text, "+-") {
 	case ".inf", ".Inf", ".INF":

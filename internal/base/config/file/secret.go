@@ -9,8 +9,8 @@ import (
 	"sluice/internal/base/redact"
 )
 
-// Hide keeps a member's value out of the log. name is the member's: by it people learn that
-// the value is too short for that, if it is one for secrets.
+// Hide keeps a member's value out of the log. name is the member's name. If it is a name for
+// secrets, people learn by it that the value is too short to be hidden.
 func (n *Node) Hide(name string, value config.Secret) {
 	if n.document.Hide == nil {
 		return

@@ -21,9 +21,9 @@ func (n *Node) TextFile(most int) (string, bool) {
 	return string(content), true
 }
 
-// ReadFile is TextFile for what need not be a text, for a part that reads the file by itself
-// later on: it returns the path as well, as it is seen from the working folder. It is as long
-// as the file that all settings are read by may be.
+// ReadFile is TextFile for any file, for a part that reads the file by itself later on. So it
+// returns the path as well, relative to the working folder. It is as long as the file that all
+// settings are read by may be.
 func (n *Node) ReadFile() (path string, content []byte, ok bool) {
 	path, content, err, ok := n.readFile()
 	if ok && err != nil {
@@ -46,8 +46,8 @@ func (n *Node) readFile() (path string, content []byte, err error, ok bool) {
 	return path, content, err, true
 }
 
-// Path returns the path that the value is, as it is seen from the working folder: a relative one
-// begins at the folder of the configuration file. Empty if the value is not a path.
+// Path returns the path in the value, as it is seen from the working folder: a relative one begins
+// at the folder of the configuration file. Empty if the value is not a path.
 func (n *Node) Path() string {
 	path, ok := n.Text()
 	if !ok || filepath.IsAbs(path) {
