@@ -68,8 +68,8 @@ func (c Config) Secrets() []string {
 	return slices.Compact(all)
 }
 
-// ShortSecrets names, in order, the settings whose value is a secret that is too
-// short to be searched for, so that the log cannot be kept free of it.
+// ShortSecrets names, in order, the settings with a secret that is too short to be searched for, so
+// that the log may show it.
 func (c Config) ShortSecrets() []string {
 	var short []string
 	for _, h := range c.Hidden {

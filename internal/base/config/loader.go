@@ -57,14 +57,14 @@ func (l *Loader) Strings(name, meaning string) *[]string {
 	})
 }
 
-// Int adds a flag that takes a whole number from lowest to highest. A value of 0, if
-// it lies outside, says that the flag was not given.
+// Int adds a flag that takes a whole number from lowest to highest. A value of 0 below lowest means
+// that the flag was not given.
 func (l *Loader) Int(name string, value, lowest, highest int, meaning string) *int {
 	return addFlag(l, name, func(p *int) Setting { return Int("", p, value, lowest, highest, meaning) })
 }
 
-// float adds a flag that takes a number above 0 and up to highest. A value of 0 says
-// that the flag was not given.
+// float adds a flag that takes a number above 0 and up to highest. A value of 0 means that the flag
+// was not given.
 func (l *Loader) Float(name string, value, highest float64, meaning string) *float64 {
 	return addFlag(l, name, func(p *float64) Setting { return floatSetting("", p, value, highest, meaning) })
 }
@@ -83,8 +83,8 @@ func (l *Loader) OneOf(name, value string, words []string, meaning string) *stri
 	return addFlag(l, name, func(p *string) Setting { return OneOf("", p, value, words, meaning) })
 }
 
-// BaseURL adds a flag that takes the root of an http or https server; its trailing
-// slash is dropped. Empty says that the flag was not given.
+// BaseURL adds a flag that takes the root of an http or https server; its trailing slash is
+// dropped. Empty means that the flag was not given.
 func (l *Loader) BaseURL(name, meaning string) *string {
 	return addFlag(l, name, func(p *string) Setting { return BaseURL("", p, "", meaning) })
 }

@@ -66,7 +66,7 @@ func (r *reader) readOTel() (o OTel) {
 // treats an empty one as not set.
 func (r *reader) trimmedEnv(name string) string { return strings.TrimSpace(r.envValue(name)) }
 
-// isExported says whether a signal is sent.
+// isExported reports whether a signal is sent.
 func (r *reader) isExported(variable string) bool {
 	switch strings.ToLower(r.trimmedEnv(variable)) {
 	case "none":
@@ -78,7 +78,7 @@ func (r *reader) isExported(variable string) bool {
 	return true
 }
 
-// namesCollector says whether a variable names a collector.
+// namesCollector reports whether a variable names a collector.
 func (r *reader) namesCollector(variable string) bool {
 	value := r.trimmedEnv(variable)
 	if value == "" {

@@ -125,8 +125,8 @@ func withPath(path, fault string) string {
 	return fault
 }
 
-// TextFault returns why the content of a file, or the error of its reading, is not a text of up to
-// most bytes, or "" for a good text.
+// TextFault returns the fault of a text file of up to most bytes, from its content or the error of
+// its reading. It returns "" for a good text.
 func TextFault(content []byte, err error, most int) string {
 	switch {
 	case err != nil:
@@ -156,7 +156,7 @@ func Unreadable(err error) string {
 	return "the file cannot be read"
 }
 
-// placeData says where a file of the user's data is if nobody else did.
+// placeData sets the default path of a file of the user's data.
 func (r *reader) placeData(p *string, isDefault *bool, name string) {
 	if *p != "" {
 		return

@@ -18,7 +18,7 @@ var (
 // ReadFile reads a file that somebody names: a regular one of at most 16 MiB. A device may be
 // endless, and a pipe may never get its other end.
 func ReadFile(path string) ([]byte, error) {
-	// Opening a pipe waits for who writes it, so its kind is looked at before.
+	// Opening a pipe would wait for its writer, so the kind of the file is checked first.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {

@@ -21,7 +21,7 @@ type Setting struct {
 	Variable string
 	// Default is read like any given value. Empty: the field stays as it is.
 	Default string
-	// Values says which values are accepted, in a few words.
+	// Values describes the accepted values in a few words.
 	Values string
 	// Meaning is one line. It may hold code in backticks and links, as in Markdown,
 	// which Usage leaves out.

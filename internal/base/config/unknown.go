@@ -8,9 +8,9 @@ import (
 // variablePrefix begins the name of each variable that is ours alone.
 const variablePrefix = "SLUICE_"
 
-// reportUnknown reports the variables of environ that look like ours and that no setting reads:
-// a mistyped one would be ignored without a word, and SLUICE_CONFIRM among them guards
-// writes. No value is repeated.
+// reportUnknown reports the variables of environ that look like ours but that no setting reads.
+// Otherwise a mistyped one would be ignored silently, and some of them, such as SLUICE_CONFIRM,
+// guard writes. No value is repeated.
 func (r *reader) reportUnknown(environ []string, settings []Setting, c *Config) {
 	known := r.secretNames(settings)
 	for _, s := range settings {
