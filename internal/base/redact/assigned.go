@@ -93,7 +93,7 @@ func nameBefore(text string) (name string, quoted bool) {
 	return bare[at:], len(bare) < len(text)
 }
 
-// isHeader says whether a header of HTTP has a name that holds secrets.
+// isHeader reports whether a header of HTTP has a name that holds secrets.
 func isHeader(name string) bool {
 	for _, header := range [...]string{"Cookie", "Set-Cookie", "Authorization", "Proxy-Authorization", "X-Api-Key"} {
 		if strings.EqualFold(name, header) {
@@ -134,7 +134,7 @@ func valueEnd(text string, from int, header bool) int {
 	return len(text)
 }
 
-// secretInQuery says whether a value of a URL's query is a secret by its name.
+// secretInQuery reports whether a value of a URL's query is a secret by its name.
 func secretInQuery(name string) bool {
 	if secretMember(name) {
 		return true

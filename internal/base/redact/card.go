@@ -18,9 +18,9 @@ type cardDigits struct {
 }
 
 // cardEnd returns the end of a card's number that begins at at, or at. Its digits are those of
-// ASCII or full width, and up to three of spaces, hyphens, points, asterisks, line ends and
-// characters of format may stand between two of them, as in text that somebody has marked up. If
-// another number follows the card's, the longest valid card counts.
+// ASCII or full width. Up to three of spaces, hyphens, points, asterisks, line ends and characters
+// of format may stand between two digits, as in formatted text. If another number follows the
+// card's, the longest valid card counts.
 func cardEnd(text string, at int) int {
 	var d cardDigits
 	d.readDigits(text, at)
@@ -63,7 +63,7 @@ func (d *cardDigits) readDigits(text string, at int) {
 	}
 }
 
-// isBetweenDigits says whether r may stand between two digits of a card.
+// isBetweenDigits reports whether r may stand between two digits of a card.
 func isBetweenDigits(r rune) bool {
 	switch r {
 	case ' ', '-', '.', '*', '\n', '\r':

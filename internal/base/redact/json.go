@@ -33,7 +33,7 @@ func (s *Scrubber) scrubJSON(text []byte, names bool) []byte {
 	return clean
 }
 
-// isOverescaped says whether a text may have escapes of what need not be escaped.
+// isOverescaped reports whether a text may have escapes of what need not be escaped.
 func isOverescaped(text []byte) bool {
 	return bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\/`))
 }

@@ -30,6 +30,6 @@ func KeyLike(text string) string {
 // secretName is a part of the names that secrets usually have.
 var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|private`)
 
-// SecretName says whether a header or variable of that name holds a secret. Others
-// hold such things as a time zone or a level.
+// SecretName reports whether a header or variable of that name holds a secret. Others hold such
+// things as a time zone or a level.
 func SecretName(name string) bool { return secretName.MatchString(name) }

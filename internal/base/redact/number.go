@@ -157,8 +157,8 @@ func isCut(text string) bool {
 	return classes[text[0]]&(isUpper|isLower) != 0 && text[0] != 'x'
 }
 
-// isIPv4 says whether the number is an address, and sets its end, because an address may continue
-// where a number does not. A number behind a word such as "version" is not an address.
+// isIPv4 reports whether the number is an address, and sets its end, because an address may
+// continue where a number does not. A number behind a word such as "version" is not an address.
 func (d *digits) isIPv4(text string, at int) bool {
 	if d.n < 4 || d.seps&byDot == 0 {
 		return false
@@ -186,7 +186,7 @@ func isVersion(before string) bool {
 	return endsWithWord(before, "version", "versions", "release", "build", "firmware", "v", "ver", "section", "chapter", "clause", "§")
 }
 
-// endsWithWord says whether the last word of text is one of words, in any case.
+// endsWithWord reports whether the last word of text is one of words, in any case.
 func endsWithWord(text string, words ...string) bool {
 	text = strings.TrimRight(text[max(0, len(text)-24):], " :.#=\"'(")
 	for _, word := range words {
@@ -222,7 +222,7 @@ var issuers = [...]struct{ first, last, lengths int }{
 	{6304, 6304, 1<<20 - 1<<13}, {6759, 6759, 1<<20 - 1<<13}, {6761, 6763, 1<<20 - 1<<13},
 }
 
-// hasIssuer says whether a card of an issuer begins so and has this length: one number in ten
+// hasIssuer reports whether a card of an issuer begins so and has this length: one number in ten
 // has a valid check digit by chance.
 func hasIssuer(v []byte) bool {
 	four := 0
@@ -237,8 +237,8 @@ func hasIssuer(v []byte) bool {
 	return false
 }
 
-// isPhone says whether a number is written as phone numbers are (ITU-T E.164 has at most
-// 15 digits), and not as dates, amounts or versions.
+// isPhone reports whether a number is written as phone numbers are (ITU-T E.164 has at most 15
+// digits), and not as dates, amounts or versions.
 func (d *digits) isPhone(text string, at int) bool {
 	first := text[at]
 	switch {
@@ -258,8 +258,8 @@ func (d *digits) isPhone(text string, at int) bool {
 	return d.isNational() || d.n >= 2 && d.n <= 3 && d.seps&byParen != 0 && d.count >= 9
 }
 
-// hasPrefix says whether a number that begins with 0 can be dialled: 00 leads abroad, a
-// single 0 to another place of the same country.
+// hasPrefix reports whether a number that begins with 0 can be dialled: 00 leads abroad, a single 0
+// to another place of the same country.
 func (d *digits) hasPrefix() bool {
 	if d.value[1] == 0 {
 		return d.count >= 10
@@ -267,8 +267,8 @@ func (d *digits) hasPrefix() bool {
 	return d.count >= 9 && d.count <= 12 && d.seps&byDot == 0 || d.count >= 10 && d.count <= 11 && d.n >= 4
 }
 
-// isNational says whether a number without any prefix has the length and the groups that
-// one country gives its numbers. A form that other numbers have as often is not listed.
+// isNational reports whether a number without any prefix has the length and the groups that one
+// country gives its numbers. A form that other numbers have as often is not listed.
 func (d *digits) isNational() bool {
 	switch d.count {
 	case 9: // Spain: 612 34 56 78
@@ -291,7 +291,7 @@ func (d *digits) isGrouped(n int, first ...uint8) bool {
 	return d.n == n && slices.Equal(d.groups[:len(first)], first)
 }
 
-// isDate says whether a number is a date, a range of years, or one of them with a time.
+// isDate reports whether a number is a date, a range of years, or one of them with a time.
 func (d *digits) isDate() bool {
 	g := d.groups
 	switch {
@@ -305,18 +305,18 @@ func (d *digits) isDate() bool {
 	return g[0] <= 2 && g[2] == 4 && d.n <= 5 && d.seps != bySpace
 }
 
-// isAsked says whether the text before a number says that it is one to call.
+// isAsked reports whether the text before a number says that it is one to call.
 func isAsked(before string) bool {
 	return endsWithWord(before, "tel", "telefon", "phone", "telephone", "call", "mobile", "mobil", "handy", "cell", "fax", "whatsapp", "sms", "fon", "rufnummer", "téléphone", "teléfono", "telefono", "cellulare", "móvil", "portable", "telefone", "celular", "komórka", "numer", "電話", "电话", "फ़ोन", "फोन", "call me at", "call me on", "reach me at", "reach me on", "us on", "us at", "dial", "ring", "contact", "kontakt", "contacto", "contatto", "contato",
 		"number is", "nummer ist", "numéro est le", "número es", "numero è", "número é", "numer to", "anrufen", "appelez", "joignez-nous au", "llame al", "chiami il", "ligue para", "dzwonić") || isCalled(before)
 }
 
-// isCalled says whether the text before a number calls it the number of a telephone.
+// isCalled reports whether the text before a number calls it the number of a telephone.
 func isCalled(before string) bool {
 	return endsWithWord(before, "phone number", "telephone number", "mobile number", "cell number", "fax number", "whatsapp number", "contact number")
 }
 
-// isOrdered says whether the text before a number says that it is something else.
+// isOrdered reports whether the text before a number says that it is something else.
 func isOrdered(before string) bool {
 	return !isCalled(before) && endsWithWord(before, "order", "invoice", "ticket", "isbn", "sku", "id", "ref", "reference", "account", "case", "parcel", "tracking", "bestellung", "rechnung", "serial", "timestamp", "part", "article", "item", "no", "nr", "number", "commande", "facture", "pedido", "ordine", "fattura", "zamówienie", "faktura", "注文", "订单", "eur", "usd", "total")
 }

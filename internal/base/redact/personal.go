@@ -260,7 +260,7 @@ func (w *finder) hideThing(at, end int) int {
 	return at
 }
 
-// isGlued says whether a thing cannot begin behind c, as it belongs to a longer word.
+// isGlued reports whether a thing cannot begin behind c, as it belongs to a longer word.
 func isGlued(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash) != 0 || c == '.' || c == '#' || c == '/' || c == '$'
 }
@@ -309,8 +309,8 @@ func (w *finder) hideEmails(start, end int) {
 	}
 }
 
-// isLocal says whether c can stand in front of the @ of an address (RFC 5322,
-// atext, and letters of other scripts).
+// isLocal reports whether c can stand in front of the @ of an address (RFC 5322, atext, and letters
+// of other scripts).
 func isLocal(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c >= 0x80 || strings.IndexByte("+%&'*/=?^{|}~!#$", c) >= 0
 }
@@ -340,7 +340,7 @@ func domainEnd(text string, at, end int) int {
 	return last
 }
 
-// isTopLevel says whether a domain ends in letters, as all of them do: a version does not.
+// isTopLevel reports whether a domain ends in letters, as all of them do: a version does not.
 func isTopLevel(domain string) bool {
 	last := domain[strings.LastIndexByte(domain, '.')+1:]
 	return strings.HasPrefix(last, "xn--") || strings.IndexFunc(last, func(r rune) bool { return r < 0x80 && classes[byte(r)]&(isUpper|isLower) == 0 }) < 0

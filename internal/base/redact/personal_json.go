@@ -115,8 +115,8 @@ func plainLetter(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// secretMember says whether the member of an object is a secret by its name. A number of tokens is
-// not a secret.
+// secretMember reports whether the member of an object is a secret by its name. A number of tokens
+// is not a secret.
 func secretMember(name string) bool {
 	name = strings.Map(plainLetter, name) // a Replacer costs more than all else that is looked for
 	for _, word := range [...]string{"password", "passwd", "passphrase", "secret", "cookie", "authorization", "apikey", "privatekey", "accesskey", "credential"} {

@@ -29,9 +29,9 @@ const (
 	cutMark = "…"
 )
 
-// Scrubber hides a set of secrets. Its methods may be called at the same time, take
-// time in proportion to the text, and do not allocate unless there is something to
-// hide. To hide twice is the same as once.
+// Scrubber hides a set of secrets. Its methods may be called at the same time, take time in
+// proportion to the text, and allocate only if they hide something. To hide twice is the same as
+// once.
 type Scrubber struct {
 	needles []string // the secrets, and how they look within a JSON string
 	inJSON  []jsonForm

@@ -20,8 +20,7 @@ var keyForms = [...]struct {
 // ten more.
 const leastKey = 15
 
-// isKeyByte says whether c can stand in a key: base64 in both alphabets, and
-// points.
+// isKeyByte reports whether c can stand in a key: base64 in both alphabets, and points.
 func isKeyByte(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c == '+' || c == '/' || c == '='
 }
