@@ -2,16 +2,16 @@ package markdown
 
 import "strings"
 
-// Bounds of what goldmark is given. Its time grows with the square of how deep quotes and
-// lists lie in one another, of how deep brackets do, and of targets of links that do not
-// end (v1.8.7). No answer looks like that; one that does is text.
+// Bounds of what goldmark is given. Its time grows with the square of the depth of quotes and
+// lists, and of brackets, and of the length of links' targets without an end (v1.8.7). No answer
+// looks like that; one that does is text.
 const (
 	maxSource = 256 << 10
 	// MaxDepth is how many quotes and lists may lie in one another.
 	MaxDepth = 32
-	// maxLinks is how many bytes the parser may look at again to find where links begin and
-	// end, and maxNested how many quotes and lists it may look at again in lines that do not
-	// name them: some ten milliseconds each.
+	// maxLinks is the number of bytes that the parser may look at again to find the borders of
+	// links. maxNested is the number of quotes and lists that it may look at again in lines that do
+	// not name them. Each takes some ten milliseconds.
 	maxLinks  = 4 << 20
 	maxNested = 200_000
 	// maxOpen is how many brackets may be open at a time: each is a node of half a kilobyte.
@@ -20,7 +20,7 @@ const (
 	maxDefinitions = 2000
 )
 
-// canRead says whether the source can be read as Markdown in time.
+// canRead reports whether the source can be read as Markdown in time.
 func canRead(source string) bool {
 	if len(source) > maxSource {
 		return false
@@ -70,7 +70,7 @@ func (b *burden) addLine(line string) bool {
 	return b.isBearable()
 }
 
-// isBearable says whether none of the counts is too high.
+// isBearable reports whether none of the counts is too high.
 func (b *burden) isBearable() bool {
 	return b.named <= maxDefinitions && b.nested <= maxNested && b.links <= maxLinks && len(b.open) <= maxOpen
 }
@@ -122,16 +122,16 @@ func targetLength(text string) int {
 	return len(text)
 }
 
-// beginsBlock says whether line is a block of its own whatever is before it. A number cannot begin
-// a block within a paragraph, and neither can a text with more indentation.
+// beginsBlock reports whether line is a block of its own whatever is before it. A number cannot
+// begin a block within a paragraph, and neither can a text with more indentation.
 func beginsBlock(line string) bool {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	line = line[indent:]
 	return indent < 4 && len(line) > 1 && (line[0] == '-' || line[0] == '+' || line[0] == '*') && isBlank(line[1])
 }
 
-// Containers counts the marks of quotes and lists that line begins with, and says where they
-// end.
+// Containers returns the number of marks of quotes and lists that line begins with, and the place
+// behind them.
 func Containers(line string) (depth, at int) {
 	for {
 		at += len(line[at:]) - len(strings.TrimLeft(line[at:], " \t"))
@@ -160,5 +160,5 @@ func markLength(line string) int {
 	return 0
 }
 
-// isBlank says whether c is white space within a line.
+// isBlank reports whether c is white space within a line.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

@@ -19,11 +19,11 @@ import (
 // product. It may close a run before it: in **5**x the number is bold. A single mark between
 // two digits never does, nor one behind a mark within a word: a*b*2 is a product too.
 //
-// Marks are noted while a block is read, and paired when it ends (CloseBlock). By then links and
-// images contain their own marks, and pairs never cross their borders.
+// Marks are collected while a block is read, and paired when it ends (CloseBlock). By then links
+// and images contain their own marks, and pairs never cross their borders.
 type emphasis struct{}
 
-// marksKey says whether the block at hand has marks.
+// marksKey is set if the block at hand has marks.
 var marksKey = parser.NewContextKey()
 
 // mark is a run of one character that may begin or end emphasis, until it is paired.
@@ -94,13 +94,13 @@ func (m *mark) setFlanks(before, behind rune) {
 	}
 }
 
-// isArithmetic says whether a mark between these two belongs to a number or a formula.
+// isArithmetic reports whether a mark between these two belongs to a number or a formula.
 func isArithmetic(before, behind rune) bool {
 	return unicode.IsDigit(before) && (unicode.IsDigit(behind) || isVariable(behind)) || isVariable(before) && unicode.IsDigit(behind)
 }
 
-// isVariable says whether a letter may stand for a number. Scripts in which a number follows a word
-// without a space have no such letters: in 共**3**个 the number is bold.
+// isVariable reports whether a letter may stand for a number. Scripts in which a number follows a
+// word without a space have no such letters: in 共**3**个 the number is bold.
 func isVariable(r rune) bool { return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) }
 
 // CloseBlock implements parser.CloseBlocker.
@@ -196,7 +196,7 @@ func pairMarks(first *mark) {
 	}
 }
 
-// canPair says whether two marks may be partners (CommonMark 0.31, rules 9 and 10).
+// canPair reports whether two marks may be partners (CommonMark 0.31, rules 9 and 10).
 func (m *mark) canPair(closing *mark) bool {
 	if !m.opens || m.char != closing.char || closing.arithmetic && m.inWord {
 		return false

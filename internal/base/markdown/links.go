@@ -2,8 +2,8 @@ package markdown
 
 import "bytes"
 
-// mayLink says whether a source may have a link that is written as it is. It skips text that is not
-// an address, and the target of a link that can only be read as one. Most answers have no other
+// mayLink reports whether a source may have a link that is written as it is. It skips text that is
+// not an address, and the target of a link that can only be read as one. Most answers have no other
 // addresses.
 func mayLink(source []byte) bool {
 	if bytes.IndexByte(source, '@') >= 0 || bytes.Contains(source, []byte("www.")) {
@@ -39,9 +39,9 @@ func isSchemeByte(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
-// isTarget says whether the address that begins at start is the target of a link like
-// [text](address), with nothing in it that could be read as anything else, whatever stands
-// around it.
+// isTarget reports whether the address that begins at start is the target of a link like
+// [text](address), with nothing in it that could be read as anything else, whatever stands around
+// it.
 func isTarget(source []byte, start int) bool {
 	if !bytes.HasSuffix(source[:start], []byte("](")) {
 		return false

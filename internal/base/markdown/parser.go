@@ -66,8 +66,8 @@ func (p *Parser) parseTree(source []byte, w *Watch) ast.Node {
 	return p.bare().Parse(reader, parser.WithContext(pc))
 }
 
-// definitions looks for definitions of links only where a paragraph begins as they do: the
-// reader that goldmark makes for each paragraph costs more than the paragraph.
+// definitions searches a paragraph for definitions of links only if it begins like one: the reader
+// that goldmark makes for each paragraph costs more than the paragraph.
 type definitions struct{ parser.ParagraphTransformer }
 
 // Transform takes the definitions out of a paragraph.

@@ -19,7 +19,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// isNumbered says whether a line begins with the number of a list.
+// isNumbered reports whether a line begins with the number of a list.
 func isNumbered(line string) bool {
 	behind := strings.TrimLeft(line, "0123456789")
 	return len(behind) < len(line) && behind != "" && (behind[0] == '.' || behind[0] == ')')
@@ -42,7 +42,7 @@ func isPlainLine(line string) bool {
 	return true
 }
 
-// meansMarkup says whether a character that may be markup can be that where it stands.
+// meansMarkup reports whether a character that may be markup can be that where it stands.
 func meansMarkup(line string, i int) bool {
 	switch line[i] {
 	case '.': // www. is a link
@@ -55,9 +55,9 @@ func meansMarkup(line string, i int) bool {
 	return true
 }
 
-// mayMean says whether a character in a line may be markup, or is one that a parser
-// replaces: tabs, carriage returns and other controls. It is a bit of a set, as this is the
-// loop over all of a text.
+// mayMean reports whether a character in a line may be markup, or is one that a parser replaces:
+// tabs, carriage returns and other controls. It is a bit of a set, as this is the loop over all of
+// a text.
 func mayMean(c byte) bool {
 	const (
 		low  = 1<<' ' - 1 | 1<<'*' | 1<<'<' | 1<<'&' | 1<<'.' | 1<<':'

@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// boundedTables leaves a table alone whose rows would be filled up to more cells than a
-// text of this size can have written: its lines stay text.
+// boundedTables leaves the lines of a table as text if its rows would be filled up to more cells
+// than a text of this size can contain.
 type boundedTables struct{ parser.ParagraphTransformer }
 
 const maxCells = 40_000

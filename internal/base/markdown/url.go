@@ -97,8 +97,8 @@ var endingPunct = &unicode.RangeTable{
 	LatinOffset: 2,
 }
 
-// bareLinks finds links that are written as they are, in place of goldmark's Linkify: that
-// one ends a URL at the first letter outside ASCII, and reads marks within it.
+// bareLinks finds bare links in place of goldmark's Linkify, which ends a URL at the first letter
+// outside ASCII, and reads marks within it.
 //
 // It looks at each colon. By then the scheme before it is text of the block, and is taken
 // back. Addresses of e-mail, and www. without a scheme, are found at the blank before them.

@@ -8,8 +8,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// lookEvery is after how many steps of work a Watch looks at its context: a step takes a
-// few microseconds at most, and a look less than one.
+// lookEvery is the number of steps after which a Watch looks at its context. A step takes a few
+// microseconds at most, and a look less than one.
 const lookEvery = 256
 
 // Watch reports, to code that works on a text step by step, that its context has ended. It is for
@@ -23,7 +23,7 @@ type Watch struct {
 // NewWatch returns the Watch of a context.
 func NewWatch(ctx context.Context) *Watch { return &Watch{ctx: ctx} }
 
-// IsOver notes a step, and says whether the work should end.
+// IsOver counts a step, and reports whether the work should end.
 func (w *Watch) IsOver() bool {
 	if w == nil || w.ended {
 		return w != nil
