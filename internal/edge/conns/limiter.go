@@ -1,6 +1,5 @@
-// Package conns bounds the connections of an http.Server. A connection that waits
-// for bytes of a request makes room for a new one, so that a client cannot hold all
-// of them by sending nothing.
+// Package conns bounds the connections of an http.Server. A connection that waits for bytes of a
+// request makes room for a new one. So a client cannot hold all of them by sending nothing.
 //
 // The limit is on connections, not on requests: a request that runs is never cut for a new client.
 // It learns from net/http's states and from reads which connection waits for bytes of a request.
@@ -15,9 +14,9 @@ import (
 )
 
 const (
-	// grace is how long a connection has waited at least when it is closed for another
-	// one: the request of one that came a moment ago may be on its way, or be there and
-	// not read yet. It is also how long Accept waits at most.
+	// grace is the least wait of a connection before it is closed for another one. The request of a
+	// connection that came a moment ago may be on its way, or not be read yet. It is also how long
+	// Accept waits at most.
 	grace = 250 * time.Millisecond
 	// shortGrace is the grace for hurry after Accept has waited without success: connections
 	// come that send nothing. With grace alone a new one would wait for all of them that
@@ -31,8 +30,8 @@ const (
 // Limiter has room for a number of connections. Beyond that a new connection replaces the one that
 // has waited longest for bytes of a request, which is closed. If none has waited for long, the new
 // one is surplus: it lives next to the others, as one of the last few. If there are enough of these
-// too, Accept waits, for a quarter of a second at most, until a place is free or a connection has
-// waited for long enough.
+// too, Accept waits until a place is free or a connection has waited for long enough, for a quarter
+// of a second at most.
 //
 // Listen, Place and State belong into the Serve, the ConnContext and the ConnState of one
 // http.Server. Over HTTP/2, where a connection has several requests at a time, each has a
@@ -99,8 +98,8 @@ func (l *Limiter) placeConn(p *Place, blocked time.Duration) (victim *Place, wai
 	return victim, 0
 }
 
-// findRoom needs mu. It sees to it that there is a place, or returns how long it takes at
-// most until there is one; and the place that was evicted, if any.
+// findRoom needs mu. It finds a place, and returns the place that it evicted, if any; else it
+// returns the longest time until there is one.
 func (l *Limiter) findRoom(blocked time.Duration) (victim *Place, wait time.Duration) {
 	now := l.sinceStart()
 	age, replyAge := l.requiredWait(now), grace
@@ -241,8 +240,8 @@ func (p *Place) Surplus() bool {
 	return p.surplus
 }
 
-// Waiting says that more bytes of the request are waited for: until Busy, the
-// connection may be closed for another one.
+// Waiting reports that the handler waits for more bytes of the request: until Busy, the connection
+// may be closed for another one.
 func (p *Place) Waiting() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
@@ -251,7 +250,7 @@ func (p *Place) Waiting() {
 	}
 }
 
-// Busy says that a handler works on the request, and waits for no more of it.
+// Busy reports that a handler works on the request, and waits for no more of it.
 func (p *Place) Busy() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()

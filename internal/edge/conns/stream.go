@@ -14,7 +14,7 @@ func (p *Place) Stream() *Stream { return &Stream{p: p} }
 // Surplus is that of the connection.
 func (s *Stream) Surplus() bool { return s.p.Surplus() }
 
-// Busy says that a handler works on the request, and waits for no more of it.
+// Busy reports that a handler works on the request, and waits for no more of it.
 func (s *Stream) Busy() {
 	s.p.l.mu.Lock()
 	defer s.p.l.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *Stream) Busy() {
 	s.p.markBusy()
 }
 
-// Waiting says that more bytes of the request are waited for.
+// Waiting reports that the handler waits for more bytes of the request.
 func (s *Stream) Waiting() {
 	s.p.l.mu.Lock()
 	defer s.p.l.mu.Unlock()
@@ -38,5 +38,5 @@ func (s *Stream) Waiting() {
 	}
 }
 
-// End says that the request has its reply.
+// End reports that the request has its reply.
 func (s *Stream) End() { s.Waiting() }
