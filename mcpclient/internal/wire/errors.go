@@ -91,7 +91,7 @@ func NotSent(err error) bool {
 }
 
 // Answered reports whether err, which mcp-go's client returned of a request, is made of a response.
-// Any other error says that no response came.
+// Any other error means that no response came.
 func Answered(err error) bool {
 	if errors.Is(err, errOddList) || errors.Is(err, errManyTools) {
 		return true

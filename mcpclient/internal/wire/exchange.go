@@ -15,10 +15,10 @@ const (
 	MaxReply = MaxResult + 64<<10
 )
 
-// Exchange is what we keep of one use of a session, besides what mcp-go makes of it. It
-// travels in the context: mcp-go hands that through to the transport. It is made by NewCall or
-// NewList and used once; its exported fields are for the goroutine that makes the call, after
-// the call has returned.
+// Exchange is what we keep of one use of a session, besides what mcp-go makes of it. It travels in
+// the context: mcp-go hands that through to the transport. It is made by NewCall or NewList and
+// used once. Its exported fields are for the goroutine that makes the call, after the call has
+// returned.
 type Exchange struct {
 	// OnMessage, unless it is nil, is given each message that comes before the answer
 	// as soon as it is there. It is set before the call, is called from any
@@ -34,16 +34,16 @@ type Exchange struct {
 	Result json.RawMessage
 	// RPC is the server's JSON-RPC error; nil without one.
 	RPC *mcp.JSONRPCErrorDetails
-	// NeedsInput says that the server asked for the input of a person (SEP-2322).
+	// NeedsInput is true if the server asked for the input of a person (SEP-2322).
 	NeedsInput bool
 	// List is the list of tools so far; nil unless tools are listed.
 	List *List
 
 	// limit is the most bytes that one reply may have.
 	limit int
-	// state says whether the request may have reached the server.
+	// state shows whether the request may have reached the server.
 	state atomic.Int32
-	// id is that of the last request; modern says that it went over HTTP of protocol
+	// id is that of the last request. modern is true if the request went over HTTP of protocol
 	// 2026-07-28 or later.
 	id     mcp.RequestId
 	modern bool

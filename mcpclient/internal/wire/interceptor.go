@@ -24,10 +24,10 @@ type interceptor struct {
 	// cut ends when the transport has lost its connection and does not itself return
 	// to those who wait. It may be nil.
 	cut <-chan struct{}
-	// local says that sending is calling: the server is in this process.
+	// local is true for a server in this process, where sending is calling.
 	local bool
-	// modern says that this is HTTP of protocol 2026-07-28 or later. It is set during
-	// the handshake, before anything else uses the interceptor.
+	// modern is true for HTTP of protocol 2026-07-28 or later. It is set during the handshake,
+	// before anything else uses the interceptor.
 	modern bool
 }
 
@@ -99,9 +99,9 @@ func (t *interceptor) SendNotification(ctx context.Context, n mcp.JSONRPCNotific
 	return nil
 }
 
-// awaitResult runs f and returns its result, or returns when ctx ends or the session
-// is closed, whatever f does. f gets a context without a deadline: what times
-// out is decided in one place, where ctx ends.
+// awaitResult runs f and returns its result. It returns earlier if ctx ends or the session is
+// closed, whatever f does. f gets a context without a deadline: the one place for timeouts is the
+// end of ctx.
 func awaitResult[T any](ctx context.Context, t *interceptor, f func(context.Context) (T, error)) (none T, err error) {
 	select {
 	case <-t.closed:
@@ -161,7 +161,7 @@ func callContained[T any](ctx context.Context, f func(context.Context) (T, error
 	return r
 }
 
-// recordAnswer notes the answer in x and returns what mcp-go shall see of it.
+// recordAnswer records the answer in x and returns the part that mcp-go may see.
 func (t *interceptor) recordAnswer(x *Exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	x.RPC = resp.Error
 	if resp.Error != nil {
@@ -179,9 +179,9 @@ func (t *interceptor) recordAnswer(x *Exchange, method string, resp *transport.J
 	return resp, nil
 }
 
-// keepResult keeps a tool's result for us to read. mcp-go, which refuses a result
-// with one odd content as a whole, is shown an empty one, unless it must act on
-// it: input_required starts a further round trip (SEP-2322).
+// keepResult keeps a tool's result for our own reader. mcp-go would refuse a result with one odd
+// content as a whole, so it gets an empty one. It gets the result itself only for input_required,
+// which starts a further round trip (SEP-2322).
 func keepResult(x *Exchange, resp *transport.JSONRPCResponse) *transport.JSONRPCResponse {
 	var probe struct {
 		ResultType mcp.ResultType `json:"resultType"`
@@ -196,8 +196,8 @@ func keepResult(x *Exchange, resp *transport.JSONRPCResponse) *transport.JSONRPC
 	return &shown
 }
 
-// keepPage keeps the tools of a page as they are. mcp-go reads a schema into a
-// struct that loses parts of it, and refuses a page with one odd tool as a whole.
+// keepPage keeps the tools of a page as they are. mcp-go would lose parts of their schemas, and
+// refuse a page with one odd tool as a whole.
 func (t *interceptor) keepPage(x *Exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	var page struct {
 		Tools      []json.RawMessage `json:"tools"`

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// limiter is a reader of server-sent events that ends with an error when one of
-// them grows above limit bytes: the reader of events would collect it whole.
+// limiter is a reader of server-sent events that ends with an error when an event exceeds limit
+// bytes. The reader of events would collect all of it.
 type limiter struct {
 	r     io.Reader
 	limit int

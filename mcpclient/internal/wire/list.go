@@ -31,9 +31,9 @@ type List struct {
 	Tools []json.RawMessage
 	// LeftOut is how many tools were seen and left out.
 	LeftOut int
-	// more says that the server has tools that were not seen.
+	// more is true if the server has tools that were not seen.
 	more bool
-	// repeated says that the server named a cursor again.
+	// repeated is true if the server named a cursor again.
 	repeated bool
 	// cursors has the cursors that the server named.
 	cursors map[string]bool
@@ -63,8 +63,8 @@ func (l *List) addPage(page []json.RawMessage, size int, cursor string) (string,
 // emptyCursor stands for the cursor "" of protocol 2026-07-28, which mcp-go takes for the end.
 const emptyCursor = "sluice:the-empty-cursor"
 
-// nextCursor returns the cursor in raw for mcp-go, or "" at the end of the list. A cursor that comes
-// again is the end: it would lead to the same page for ever.
+// nextCursor returns the cursor in raw for mcp-go, or "" at the end of the list. A cursor that
+// comes again is the end, because it would lead to the same page without end.
 func (l *List) nextCursor(raw json.RawMessage, modern bool) string {
 	var cursor string
 	if json.Unmarshal(raw, &cursor) != nil || string(raw) == "null" {
@@ -117,9 +117,8 @@ type cutPage struct {
 	Tools []json.RawMessage `json:"tools"`
 }
 
-// cutMessage reads the beginning of a JSON-RPC response. It returns the id, if that
-// comes before the result, and the tools that are there as a whole; none if the
-// response is not a list of tools.
+// cutMessage reads the beginning of a JSON-RPC response. It returns the id, if that comes before
+// the result, and the complete tools. page is empty if the response is not a list of tools.
 func cutMessage(head []byte) (id json.RawMessage, page cutPage) {
 	dec := jsontext.NewDecoder(bytes.NewReader(head), Lenient)
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
@@ -179,8 +178,8 @@ func cutResult(dec *jsontext.Decoder) (page cutPage) {
 	return page
 }
 
-// salvageTools makes a response with the id that x waits for out of the beginning of one
-// that is too large, or returns nil if that is not a list of tools.
+// salvageTools makes a response of the beginning of one that is too large, with the id that x waits
+// for. It returns nil if the response is not a list of tools.
 func (x *Exchange) salvageTools(head []byte) []byte {
 	if x.List == nil {
 		return nil

@@ -31,7 +31,7 @@ type message struct {
 	result jsontext.Value // "null" for null
 	err    jsontext.Value // nil also for null
 	method bool
-	// odd says that mcp-go cannot read the message, or reads something else in it.
+	// odd is true if mcp-go cannot read the message, or would misread it.
 	odd bool
 }
 

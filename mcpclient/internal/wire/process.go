@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// StdinGrace is how long a child has to end by itself once its input is closed,
-	// and TermGrace how long after that it has for SIGTERM, before it is killed.
+	// StdinGrace is the time that a child has to end by itself once its input is closed. TermGrace
+	// is the time that it then has for SIGTERM, before it is killed.
 	StdinGrace = 2 * time.Second
 	TermGrace  = time.Second
 	// outputGrace is how long the output of a dead child is still read, when
@@ -49,8 +49,8 @@ type lastLine struct {
 	text string        // valid once done is closed
 }
 
-// withLastWords returns err with the last line, which mostly says why the child has ended. It waits for
-// that line, but not for a process that holds stderr open.
+// withLastWords returns err with the last line, which mostly names the reason of the child's end.
+// It waits for that line, but not for a process that holds stderr open.
 func (l *lastLine) withLastWords(err error) error {
 	limit := time.NewTimer(outputGrace)
 	defer limit.Stop()
@@ -137,9 +137,9 @@ func (p *process) makePipes() (theirs []*os.File, err error) {
 	return []*os.File{in, out, errOut}, err
 }
 
-// runChild starts the child, waits for its end and clears up after it. On Linux the
-// parent-death signal of a child comes when the thread ends that forked it, so
-// the thread is kept for this goroutine until the child is gone.
+// runChild starts the child, waits for its end and clears up after it. On Linux a child gets the
+// parent-death signal when the thread ends that forked it. So the thread belongs to this goroutine
+// until the child has ended.
 func (p *process) runChild(started chan<- error, theirs []*os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

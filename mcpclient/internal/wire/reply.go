@@ -13,9 +13,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// TailWait is how long the end of a stream is waited for once the answer has
-// come. A connection whose stream ended is used again (FastMCP on uvicorn sends
-// the end in a packet of its own, 0.1 ms later); another one is closed.
+// TailWait is how long the end of a stream is waited for once the answer has come. A connection
+// whose stream ended is used again; another one is closed. FastMCP on uvicorn sends the end in a
+// packet of its own, 0.1 ms later.
 const TailWait = 50 * time.Millisecond
 
 // wholeReply reads the reply to a POST, at most x.limit bytes of it, and returns a
@@ -85,7 +85,8 @@ type reply struct {
 	events bool // src is a stream of server-sent events
 	// id is that of the request; nil means any. A response with another id answers nothing.
 	id mcp.RequestId
-	// resumes says that the server may have the rest of a stream that ends or breaks.
+	// resumes is true if the server may still have the remaining part of a stream that ends or
+	// breaks.
 	resumes bool
 
 	onMessage func(message []byte) // gets each notification; may be nil
@@ -97,8 +98,7 @@ type reply struct {
 	next  []byte // its id, nil without one
 	// answer is the response, once read has returned answered.
 	answer message
-	// cursor is the id of the last event that was complete, and retry the last line that says
-	// when to resume.
+	// cursor is the id of the last complete event, and retry the last line with the time to resume.
 	cursor, retry []byte
 }
 
@@ -243,7 +243,7 @@ func (r *reply) replaceEvent(text []byte) {
 	r.seen = r.event + len(text)
 }
 
-// resumeMark returns an event without data that says where the stream can be resumed.
+// resumeMark returns an event without data, with the place to resume the stream from.
 func (r *reply) resumeMark() []byte {
 	var text []byte
 	if len(r.cursor) > 0 {
@@ -261,8 +261,8 @@ func (r *reply) resumeMark() []byte {
 // maxNotes is how much of the notifications before an answer is kept.
 const maxNotes = 64 << 10
 
-// dropNotes drops the notifications so far once they have become many: a tool that
-// reports its progress in detail is not one whose answer is too large.
+// dropNotes drops the notifications so far once they are many. A tool with a detailed progress is
+// not one with an answer that is too large.
 func (r *reply) dropNotes() {
 	if r.event > maxNotes {
 		mark := r.resumeMark()

@@ -36,13 +36,12 @@ type Client struct {
 	// Headers and UserAgent go with each request.
 	Headers   map[string]string
 	UserAgent string
-	// SSE says that a 404 means a lost session, although no header names it.
+	// SSE is true if a 404 means a lost session, although no header names the session.
 	SSE bool
 }
 
-// HTTP returns the client: without redirects, which would carry the headers along,
-// and without a timeout of its own, which would cut streams; contexts bound
-// everything.
+// HTTP returns the client. It follows no redirects, which would carry the headers along. It has no
+// timeout, which would cut streams, because contexts limit all requests.
 func (c Client) HTTP() *http.Client {
 	return &http.Client{
 		Transport:     &roundTripper{next: c.Next, headers: c.Headers, userAgent: c.UserAgent, sse: c.SSE},
@@ -183,8 +182,8 @@ func (rt *roundTripper) sendPost(req *http.Request) (*http.Response, error) {
 }
 
 // readRefusal returns the meaning of a reply with an error status. A response to the request is the
-// answer, whatever the status; but one that speaks of the session, with 404 or 400, means that
-// the session is lost.
+// answer, whatever the status. But a 404 or 400 that mentions the session means that the session is
+// lost.
 func (rt *roundTripper) readRefusal(req *http.Request, resp *http.Response, x *Exchange, stop context.CancelFunc) error {
 	r := newReply(resp, x, stop)
 	r.src, r.limit, r.resumes, r.onMessage = io.LimitReader(resp.Body, maxErrorBody), maxErrorBody, false, nil
@@ -246,9 +245,8 @@ func retryAfter(v string) time.Duration {
 	return 0
 }
 
-// traceOf notes in x whether the request has a connection to be written to.
-// net/http asks for another one when it found the first one dead before it wrote
-// anything, and only then: a POST is not replayed.
+// traceOf records in x whether the request has a connection to be written to. net/http asks for
+// another one only if the first one was dead before anything was written: a POST is not replayed.
 func traceOf(x *Exchange) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { x.giveBack() },

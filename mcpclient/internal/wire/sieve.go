@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// sieve is a stream of server-sent events, read while it goes on, in which mcp-go can read each
-// response: one in an odd form is rewritten, and a message that answers nothing is left out.
+// sieve is a stream of server-sent events, filtered while it goes on, so that mcp-go can read each
+// response. It rewrites responses in an odd form, and leaves out messages that answer nothing.
 type sieve struct {
 	*reply
 	// buf[at:ready] may be read.

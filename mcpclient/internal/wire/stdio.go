@@ -16,8 +16,8 @@ const maxServerRequests = 4
 
 // lines is MCP over two pipes, one JSON message a line: the stdio transport.
 //
-// mcp-go has one, but a child that stops reading blocks all calls in it whatever
-// their contexts say, it reads lines of any length, and it logs to slog.Default.
+// mcp-go has such a transport, but a child that stops reading blocks all its calls, whatever their
+// contexts are. It also reads lines of any length, and logs to slog.Default.
 type lines struct {
 	in    io.ReadCloser
 	out   io.WriteCloser

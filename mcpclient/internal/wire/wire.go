@@ -3,10 +3,10 @@
 // whether a request was sent, limit the bytes that are read, and never wait longer than a context
 // allows.
 //
-// A caller makes a transport with [HTTP], [SSE], [Child] or [InProcess], gives it to mcp-go's
-// client, and calls that client with a context that carries an [Exchange]: of a tool call
-// ([NewCall]) or of a list of tools ([NewList]). When the client returns, the exchange holds the
-// server's answer, as it was sent. The error shows whether the server may have seen the request:
+// A caller makes a transport with [HTTP], [SSE], [Child] or [InProcess], and gives it to mcp-go's
+// client. Then it calls that client with a context that carries an [Exchange]: [NewCall] for a tool
+// call, [NewList] for a list of tools. When the client returns, the exchange holds the server's
+// answer, as it was sent. The error shows whether the server may have seen the request:
 //
 //   - [NotSent], [ErrExpired]: it was not carried out, and may be sent again.
 //   - [HTTPStatusError]: the server, or a proxy, refused it.
