@@ -12,7 +12,7 @@ import (
 	"sluice/mcpclient"
 )
 
-// side says which servers a key is for, by the key that makes them such.
+// side is the kind of servers that a key is for, named by the key that defines the kind.
 type side string
 
 const (
@@ -68,7 +68,7 @@ func builtinNames() []string {
 	return []string{"todo", "home-lights", "home-music", "home-climate", "timesheet", "fake-payments"}
 }
 
-// checkedBy wants a string that parse accepts.
+// checkedBy returns a check that accepts a string if parse does.
 func checkedBy(parse func(string) error) func(*file.Node) {
 	return func(n *file.Node) {
 		if s, ok := stringOf(n); ok {
@@ -84,7 +84,7 @@ func oneOf[T ~string](words ...T) func(string) error {
 	return config.OneOf("", new(T), "", words, "").Parse
 }
 
-// stringOf wants a string.
+// stringOf returns a string. Any other value is a fault.
 func stringOf(n *file.Node) (string, bool) {
 	s, ok := n.Text()
 	if !ok {
@@ -153,7 +153,7 @@ func elementsOf(n *file.Node) []*file.Node {
 	return slices.Collect(n.Members())
 }
 
-// checkBool wants a boolean.
+// checkBool accepts a boolean.
 func checkBool(n *file.Node) {
 	if _, ok := n.Bool(); !ok {
 		n.Fault("must be true or false")

@@ -18,8 +18,9 @@ import (
 	"sluice/mcpclient"
 )
 
-// List is the part of a config.Config that holds the server of MCP_SERVER_URL, then those of MCP_CONFIG in the
-// order of the file, then those of the configuration file. Empty means the built-in todo server.
+// List is the part of a config.Config with all servers: that of MCP_SERVER_URL, then those of
+// MCP_CONFIG in the order of the file, then those of the configuration file. Empty means the
+// built-in todo server.
 type List []Server
 
 // Path is the part of a config.Config with the path of the file of MCP_CONFIG; empty without a
@@ -90,7 +91,7 @@ type Server struct {
 	Expanded []config.Secret
 }
 
-// String says which server it is, and no more: an address or an argument may hold a token.
+// String returns the name and transport only: an address or an argument may hold a token.
 func (s Server) String() string { return s.Name + " (" + string(s.Transport) + ")" }
 
 // Address returns the place of the server for a person: scheme and host of a URL, or the program
