@@ -23,12 +23,12 @@ var errToolTimeout = errors.New("the tool took too long")
 // does not exist.
 const maxAvailable = 40
 
-// Call runs one tool. Its errors are *fault.Error; a tool that itself says that it
-// failed is a result, with IsError.
+// Call runs one tool. Its errors are *fault.Error. If the tool itself reports a failure, it returns
+// a result with IsError.
 //
-// A tool runs at most once: the call is sent a second time only if the first one
-// provably did not reach the tool, or if the tool may be repeated. When ctx ends
-// Call returns at once, with an error that wraps ctx's cause.
+// A tool runs at most once. The call is sent a second time only if the first one provably did not
+// reach the tool, or if the tool is repeatable. When ctx ends Call returns at once, with an error
+// that wraps ctx's cause.
 func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	v := c.currentView()
 	t := v.tools[call.Name]
@@ -57,8 +57,8 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	return tool.Result{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError, Warning: t.up.checkResult(ctx, t, &o)}, nil
 }
 
-// unknownTool returns the fault of a call for a tool that is not in set, with a hint that
-// lets the model choose another one. name is the model's: it is cleaned and cut.
+// unknownTool returns the fault of a call for a tool that is not in set. Its hint lets the model
+// choose another one. name is the model's text: it is cleaned and cut.
 func unknownTool(name string, set *tool.Set) *fault.Error {
 	var names []string
 	for i := range set.Specs {

@@ -87,8 +87,8 @@ func stringOf(raw jsontext.Value) string {
 	return textOf(raw)
 }
 
-// hideSecrets returns definitions without the secrets of the configuration: a server
-// that repeats them there would show them to the model, and to all who ask for /tools.
+// hideSecrets returns definitions without the secrets of the configuration. A server that repeats
+// them there would show them to the model, and to all who read /tools.
 func (u *upstream) hideSecrets(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	without := make([]stdjson.RawMessage, len(tools))
 	for i, raw := range tools {
@@ -252,7 +252,7 @@ func (o *offer) compileOutput(raw jsontext.Value, room int, log zerolog.Logger) 
 	o.output, o.spec.OutputSchema = schema, used
 }
 
-// wantsTool says whether the configuration lets a tool be offered.
+// wantsTool reports whether the configuration lets a tool be offered.
 func (s Server) wantsTool(name string) bool {
 	return !slices.Contains(s.Deny, name) && (len(s.Allow) == 0 || slices.Contains(s.Allow, name))
 }

@@ -1,14 +1,14 @@
-// Package mcpclient makes one set of tools of any number of MCP servers, and runs
-// them: at most once, behind a circuit breaker for each server, over sessions that
-// it makes, watches and replaces.
+// Package mcpclient joins the tools of any number of MCP servers to one set, and runs them. A tool
+// runs at most once, behind a circuit breaker for each server, over sessions that the package
+// makes, watches and replaces.
 //
 // It is built on mark3labs/mcp-go. A layer below mcp-go's client (internal/wire) detects whether a
 // request was sent, limits the bytes that are read, and never waits longer than a context allows.
 //
 // An upstream is one server: its session, its catalogue and its breaker. A supervisor keeps it
-// connected, with backoff, and reads its tools again when the server says that they changed, or
-// after a while. A turn asks for the view of all servers (Tools), an immutable set. A new one is
-// made only after a catalogue changed. Models cache their rendering of a set by its pointer.
+// connected, with backoff. It reads the tools again when the server reports a change, or after a
+// while. A turn asks for the view of all servers (Tools), an immutable set. A new one is made only
+// after a catalogue changed. Models cache their rendering of a set by its pointer.
 //
 // A call acquires the session, is sent, and gets an outcome from the evidence. A call that was not
 // sent may be sent again, over a new session. If the answer of a sent call is lost, the tool may
@@ -142,7 +142,7 @@ func (c *Client) Checkers() []health.Checker {
 	return list
 }
 
-// Connected says whether the sessions with all servers are up.
+// Connected reports whether the sessions with all servers are up.
 func (c *Client) Connected() bool {
 	return !slices.ContainsFunc(c.upstreams, func(u *upstream) bool { return !u.sessionStatus().Connected })
 }

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Transport says how an MCP server is reached.
+// Transport is the way to reach an MCP server.
 type Transport string
 
 // Transports of MCP.
@@ -105,7 +105,7 @@ type Server struct {
 	// Allow and Deny are names of tools as the server gives them. An empty Allow
 	// means all; Deny wins.
 	Allow, Deny []string
-	// Policy says what to think of the tools.
+	// Policy holds the operator's settings for the tools.
 	Policy tool.Policy
 	// Identity has the server receive for whom each tool is called: _meta has sluice/tenant and
 	// sluice/user, a request over HTTP also X-Sluice-Tenant and X-Sluice-User.

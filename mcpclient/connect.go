@@ -32,8 +32,8 @@ func finishedAttempt(s *session, err *fault.Error) *connecting {
 	return f
 }
 
-// joinAttempt joins the attempt under way, or begins one if the breaker lets it. asked
-// says that a turn wants it, whose context is ctx then.
+// joinAttempt joins the attempt under way, or begins one if the breaker allows it. If asked is
+// true, a turn needs the attempt, and ctx is its context.
 func (u *upstream) joinAttempt(ctx context.Context, asked bool) *connecting {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,11 +114,10 @@ func isRefusal(err error) bool {
 }
 
 // connectVerdict returns the verdict on an attempt. A shortage of our own and a refusal count for
-// nothing. In the background a failure counts for nothing: the breaker opens because turns fail, and while it is
-// half-open a turn's own probe decides. A success counts as a probe, and it ends a
-// run of failed attempts; otherwise it counts for nothing either, since a server
-// that accepts every session and fails every call must not look sound.
-// The caller holds u.mu.
+// nothing. In the background a failure counts for nothing: the breaker opens because turns fail,
+// and while it is half-open a turn's own probe decides. A success counts as a probe, and it ends a
+// run of failed attempts. Otherwise it does not count either: a server that accepts every session
+// and fails every call must not look sound. The caller holds u.mu.
 func (u *upstream) connectVerdict(f *connecting, err error, refused bool) breaker.Verdict {
 	switch {
 	case refused, fault.Shortage(err):

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// baseEnvAllowed says whether a child inherits the variable name from
-// Config.BaseEnv: what programs need to find their files and their language, and
-// nothing that could be a secret.
+// baseEnvAllowed reports whether a child inherits the variable name from Config.BaseEnv: what
+// programs need to find their files and their language, and nothing that could be a secret.
 func baseEnvAllowed(name string) bool {
 	switch strings.ToUpper(name) {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP",

@@ -16,8 +16,8 @@ var dataURL = regexp.MustCompile(`data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]+
 // dataHead is how long such a head is at most.
 const dataHead = 200
 
-// withoutData returns a text with a note in place of each long piece of base64, be it in a URL,
-// in JSON, or alone: a model cannot read it, and it would fill the result.
+// withoutData returns a text with a placeholder for each long piece of base64, be it in a URL, in
+// JSON, or alone. A model cannot read it, and it would fill the result.
 func withoutData(text string) string {
 	if len(text) < leastData {
 		return text
@@ -56,7 +56,7 @@ func withoutData(text string) string {
 	return out.String() + text[copied:]
 }
 
-// isBase64 says which bytes stand in base64, in either alphabet.
+// isBase64 is true for the bytes of base64, in either alphabet.
 var isBase64 = func() (is [256]bool) {
 	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=") {
 		is[c] = true

@@ -15,8 +15,8 @@ const (
 	listsTimeout = 5 * time.Second
 )
 
-// usesLists says whether the list of the server is kept: while the server is unavailable,
-// only tools with a fallback are offered.
+// usesLists reports whether the list of the server is kept: while the server is unavailable, only
+// tools with a fallback are offered.
 func (u *upstream) usesLists() bool { return u.lists != nil && len(u.Policy.Fallback) > 0 }
 
 // offerLastTools offers the tools that the server had last, until it gives its own list.

@@ -44,8 +44,8 @@ type named struct {
 }
 
 // assignNames gives each offer a name of its own, in the order of the offers. A name that only one
-// server has stays as it is; one that several have becomes <server>_<name> for each of them, so
-// that neither hides the other. A name that is still taken then gets a number, such as a second
+// server has stays as it is. If several servers have it, it becomes <server>_<name> for each of
+// them, so that none hides another. A name that is still taken then gets a number, such as a second
 // name of one server that became equal.
 func assignNames(offers []named) []string {
 	servers := map[string]map[string]bool{} // of each safe name

@@ -89,8 +89,8 @@ func (u *upstream) clientOptions() []client.ClientOption {
 	if u.ProtocolVersion == autoProtocol {
 		return nil
 	}
-	// A version since 2026-07-28 is asked for with a probe, whose 5 s a child that
-	// is still starting does not meet; it would fall back to an older version.
+	// mcp-go asks for a version since 2026-07-28 by a probe of 5 s. A child that is still starting
+	// would miss it, and mcp-go would fall back to an older version.
 	return []client.ClientOption{client.WithProtocolVersion(u.ProtocolVersion), client.WithDiscoverTimeout(u.connectTimeout())}
 }
 

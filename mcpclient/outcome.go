@@ -17,7 +17,7 @@ import (
 	"sluice/mcpclient/internal/wire"
 )
 
-// effect says what became of one attempt to run a tool.
+// effect is the known effect of one attempt to run a tool.
 type effect int
 
 const (
@@ -70,9 +70,9 @@ func (u *upstream) outcomeOf(turn, ctx context.Context, t *boundTool, s *session
 	return u.judgeFailure(t, err)
 }
 
-// judgeResult judges an answer of the tool itself, also one that says that it failed: the
-// server is sound. Its text reaches the model without our secrets, and without the paths
-// of the server's machine if it is an error.
+// judgeResult judges an answer of the tool itself, also a failure: the server is sound. Its text
+// reaches the model without our secrets, and without the paths of the server's machine if it is an
+// error.
 func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
 	r := readResult(x.Result)
 	if r == nil {
@@ -105,8 +105,8 @@ func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
 	return o
 }
 
-// silentLimit is how many calls in a row may time out before the session itself
-// is suspected: a child that hangs would hang for ever.
+// silentLimit is the number of timeouts in a row after which the session itself is suspected: a
+// child that hangs would otherwise hang until its end.
 const silentLimit = 3
 
 // judgeTimeout judges a call whose context has ended.

@@ -96,7 +96,7 @@ func (c *Client) splitTarget(target string) (server, name string) {
 	return "", target
 }
 
-// isUnlisted says whether the tools of a server that could have target are not known.
+// isUnlisted reports whether the tools of a server that could have target are not known.
 func (c *Client) isUnlisted(v *view, target string) bool {
 	server, _ := c.splitTarget(target)
 	for i, u := range c.upstreams {

@@ -178,7 +178,7 @@ func placeholder(kind string, about ...string) string {
 	return s + "]"
 }
 
-// dataSize says how much data a base64 text holds.
+// dataSize describes the amount of data in a base64 text.
 func dataSize(b64 string) string {
 	n := base64.StdEncoding.DecodedLen(len(b64)) - strings.Count(b64[max(0, len(b64)-2):], "=")
 	if n < 1024 {

@@ -9,7 +9,7 @@ import (
 	"sluice/mcpclient/internal/wire"
 )
 
-// breaksSession says whether a session on which err happened is of no more use.
+// breaksSession reports whether a session on which err happened is of no more use.
 func breaksSession(err error) bool {
 	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
 		return status.Code == http.StatusNotFound

@@ -87,12 +87,12 @@ func (s *Selection) selectSet(v *view) *tool.Set {
 	return set
 }
 
-// hasTool says whether a tool is selected, by its server's name or by its own.
+// hasTool reports whether a tool is selected, by its server's name or by its own.
 func (s *Selection) hasTool(t *boundTool) bool {
 	return slices.Contains(s.entries, t.up.Name) || slices.Contains(s.entries, t.up.Name+"/"+t.offer.name)
 }
 
-// hasServer says whether any tool of a server is selected.
+// hasServer reports whether any tool of a server is selected.
 func (s *Selection) hasServer(name string) bool {
 	return slices.ContainsFunc(s.entries, func(e string) bool {
 		return e == name || len(e) > len(name) && e[:len(name)] == name && e[len(name)] == '/'

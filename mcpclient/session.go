@@ -19,9 +19,9 @@ import (
 // never initialised a second time: that would race with its calls. A new session
 // takes its place, and it is shut when its last call has ended.
 //
-// Its life: open makes it; acquire and release bracket each use; retire, by the first
-// user that finds it broken, lets no further use begin; awaitClose, the one goroutine
-// that may do so, calls shut once drained is closed or a call's time is over.
+// openSession makes it; acquire and release bracket each use. The first user that finds it broken
+// calls retire, so that no further use begins. The one goroutine awaitClose calls closeSession once
+// drained is closed or a call's time is over.
 type session struct {
 	client   *client.Client
 	born     time.Time
@@ -35,7 +35,7 @@ type session struct {
 	// closed ends the calls that are still under way when the session is closed.
 	closed chan struct{}
 
-	// dead is closed when the transport finds itself dead; goneErr says why.
+	// dead is closed when the transport finds itself dead; deadErr is the reason.
 	dead     chan struct{}
 	deadErr  error
 	deadOnce sync.Once
@@ -96,7 +96,7 @@ func (s *session) retire() {
 	}
 }
 
-// markLost says that the transport is dead.
+// markLost records that the transport is dead.
 func (s *session) markLost(err error) {
 	s.deadOnce.Do(func() {
 		s.deadErr = err
@@ -137,9 +137,9 @@ func (s *session) listTools(ctx context.Context) (*wire.List, error) {
 	return x.List, nil
 }
 
-// sendCall runs a tool and returns the exchange, also with an error: it says whether anything was
-// sent. progress gets the reports of the tool; with nil the server is not asked for any. With
-// identity the server receives for whom the tool runs; it receives the call's key
+// sendCall runs a tool and returns the exchange, also with an error, because the exchange shows
+// whether the call was sent. progress gets the reports of the tool; with nil the server sends none.
+// With identity the server receives for whom the tool runs; it receives the call's key
 // (tool.WithKey) in any case.
 func (s *session) sendCall(ctx context.Context, name string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
 	x := wire.NewCall()

@@ -12,8 +12,8 @@ import (
 )
 
 // holdsStructured reports whether the texts of a result hold its structured content, so that the
-// model need not read it twice. Servers write it as one JSON text, compact or indented, within a
-// text, or, as {"result": …}, without this wrapping: then a list may be one text an element.
+// model need not read it twice. Servers write it as one JSON text, compact or indented, or within a
+// text. Some write only the value in {"result": …}; a list may then be one text for each element.
 func (r *result) holdsStructured() bool {
 	switch {
 	case strings.Join(r.texts, "") == "":

@@ -17,8 +17,8 @@ const (
 	// again, twice as long each time.
 	minBackoff = time.Second
 	maxBackoff = 30 * time.Second
-	// steady is how long a session must have lived for the backoff to begin again: a
-	// server that dies as soon as it is called must not be started all the time.
+	// steady is the age from which a lost session resets the backoff. A server that dies at its
+	// first call must not be started all the time.
 	steady = 30 * time.Second
 	// minRefresh is the least time between two refreshes, however many hints come.
 	minRefresh = time.Second
@@ -63,8 +63,8 @@ func (u *upstream) retryIn(tries int, err error) time.Duration {
 	return backoffFor(tries)
 }
 
-// backoffFor returns a wait of 1, 2, 4, … 30 s, less up to half of it at random, so
-// that many gateways do not come back together.
+// backoffFor returns a wait of 1, 2, 4, … 30 s, less up to half of it at random. So many gateways
+// do not reconnect at the same time.
 func backoffFor(tries int) time.Duration {
 	d := maxBackoff
 	if tries < 5 {

@@ -36,8 +36,8 @@ func (c Config) checkConfig() error {
 	return errors.Join(faults...)
 }
 
-// listFaults returns everything that is wrong with a server, for who configures one
-// in code: the readers of files check the same and name the place.
+// listFaults returns all faults of a server, for callers that configure one in code. The readers of
+// files check the same and name the place.
 func (s Server) listFaults() []error {
 	var faults []error
 	add := func(bad bool, text string) {
@@ -76,9 +76,9 @@ func plainEnv(env map[string]string) bool {
 	return true
 }
 
-// isReserved says whether a header, by its canonical name, cannot be configured. With an
-// idempotency key net/http would send a POST again by itself (http.Request.isReplayable),
-// and so run a tool twice; the others belong to HTTP or to MCP.
+// isReserved reports whether a header, by its canonical name, cannot be configured. With an
+// idempotency key net/http would itself repeat a POST (http.Request.isReplayable), and so run a
+// tool twice. The others belong to HTTP or to MCP.
 func isReserved(header string) bool {
 	switch header {
 	case "Idempotency-Key", "X-Idempotency-Key",
