@@ -1,9 +1,8 @@
 // Package breaker guards one upstream service with a circuit breaker.
 //
-// A call counts when it ends, not when it was answered: the caller asks Allow
-// before it sends anything and reports one Verdict when the last byte was read,
-// so that a stream which breaks half-way is a failure. A call with retries asks
-// once and reports once.
+// A call counts when it ends, and not when its answer begins. The caller asks Allow before it sends
+// anything and reports one Verdict after the last byte. So a stream that breaks half-way is a
+// failure. A call with retries asks once and reports once.
 //
 // With Config.TurnOf a turn adds at most one failure to a row of failures, however many calls
 // it makes. So one turn never closes a service for the others, unless Failures is 1.
@@ -197,10 +196,9 @@ func (b *Breaker) failureOf(ctx context.Context, cause error) error {
 	return failure{cause}
 }
 
-// countVerdict is asked by gobreaker about each verdict that it takes into account;
-// those of calls from before the last change of state never come here. gobreaker
-// clears its own counts before it reports a change, so the figures for the log
-// are kept here.
+// countVerdict is called by gobreaker for each verdict that counts. Verdicts on calls from before
+// the last change of state never come here. gobreaker clears its own counts before it reports a
+// change, so the figures for the log are kept here.
 func (b *Breaker) countVerdict(err error) bool {
 	if err == nil {
 		b.failures, b.row = 0, b.row[:0]

@@ -55,7 +55,7 @@ func judgeBinary(info *debug.BuildInfo) error {
 	return fmt.Errorf("its HTTP/2 server can be crashed by any client: Go is %s, golang.org/x/net %s; want %s or 0.%d", info.GoVersion, linked, mendedGo, mendedMinor)
 }
 
-// isMended says whether a version of golang.org/x/net, such as v0.61.0, is not too old.
+// isMended reports whether a version of golang.org/x/net, such as v0.61.0, is not too old.
 func isMended(text string) bool {
 	parts := strings.SplitN(strings.TrimPrefix(text, "v"), ".", 3)
 	if len(parts) < 3 {

@@ -1,10 +1,10 @@
-// Command ratio prints, for each package of more than 300 lines of code, how many lines of
-// tests of its own it has for one of code, the least first. Tests in other packages that run
-// the code do not count: a package is to be changed by what lies in its folder.
+// Command ratio prints, for each package of more than 300 lines of code, the lines of its own tests
+// for one line of code, the least first. Tests in other packages that run the code do not count: a
+// package is to be changed by what lies in its folder.
 //
 // A line counts if something other than a comment stands on it. A package that imports testing, or
-// is named after its parent (x/xtest), is there for tests: its lines count as tests in the sum, and
-// it is not judged. With -all it also prints the packages that it does not judge.
+// is named after its parent (x/xtest), supports tests. Its lines count as tests in the sum, and it
+// is not judged. With -all it also prints the packages that it does not judge.
 //
 //	go run ./tools/ratio
 package main
@@ -44,7 +44,7 @@ type pkg struct {
 	support    bool // it is there for tests
 }
 
-// isJudged says whether the package is to have tests of its own.
+// isJudged reports whether the package is to have tests of its own.
 func (p *pkg) isJudged() bool { return p.code > least && !p.support }
 
 // lineRatio is the lines of tests for one of code.

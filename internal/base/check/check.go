@@ -98,9 +98,9 @@ func Host(text string) bool {
 	return err == nil || isHostName(text)
 }
 
-// isHostName says whether a text has the form of a DNS name of at most 253 characters.
-// Underscores are allowed, as names of services and containers have them, and so is the
-// point at the end that makes a name absolute.
+// isHostName reports whether a text has the form of a DNS name of at most 253 characters.
+// Underscores are allowed, as names of services and containers have them, and so is the point at
+// the end that makes a name absolute.
 func isHostName(text string) bool {
 	if text == "" || len(text) > 253 || !isAlphanumeric(rune(text[0])) {
 		return false
@@ -133,7 +133,7 @@ func Segment(text string) bool {
 	})
 }
 
-// isAlphanumeric says whether c is a letter or a digit of ASCII.
+// isAlphanumeric reports whether c is a letter or a digit of ASCII.
 func isAlphanumeric(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }

@@ -9,10 +9,10 @@ import (
 // maxZone is above the length of every name that IANA gave (32 characters).
 const maxZone = 64
 
-// Location returns the time zone of an IANA name. Refused are the names that mean
-// another thing on each machine (Local, localtime, posixrules), the trees that a
-// system's copy adds to IANA's (posix/, right/ with leap seconds), and paths that
-// only happen to lead to a zone's file, such as ./UTC.
+// Location returns the time zone of an IANA name. It refuses names that differ between machines
+// (Local, localtime, posixrules), and the trees that a system's copy adds to IANA's (posix/, right/
+// with leap seconds). It also refuses paths that only happen to lead to a zone's file, such as
+// ./UTC.
 func Location(name string) (*time.Location, bool) {
 	area, _, _ := strings.Cut(name, "/")
 	switch area {
@@ -26,9 +26,9 @@ func Location(name string) (*time.Location, bool) {
 	return zone, err == nil
 }
 
-// isZoneName says whether a text has the form of IANA's names: parts of letters, digits,
-// "_", "+" and "-" with a slash between two, and a letter at the beginning. A path with
-// points never has it.
+// isZoneName reports whether a text has the form of IANA's names: parts of letters, digits, "_",
+// "+" and "-" with a slash between two, and a letter at the beginning. A path with points never has
+// it.
 func isZoneName(text string) bool {
 	if text == "" || !isAlphanumeric(rune(text[0])) || text[0] <= '9' {
 		return false

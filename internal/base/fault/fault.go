@@ -3,9 +3,10 @@
 // An Error separates its readers: Type is for a program, Message for a person, Hint for the model,
 // and Err for the operator only.
 //
-// An error that is not an Error is a bug or a surprise: clients receive internal_error, and the
-// log has the rest. So nothing that an upstream wrote reaches a client unless some code has
-// decided that it may. Causes of cancelled contexts are Errors, too: who cancels says why.
+// An error that is not an Error is a bug or a surprise: clients receive internal_error, and the log
+// has the rest. So nothing that an upstream wrote reaches a client unless some code has decided
+// that it may. Causes of cancelled contexts are Errors, too: the code that cancels gives the
+// reason.
 package fault
 
 import (
@@ -78,7 +79,7 @@ const (
 	AuthUnavailable Type = "auth_unavailable" // the keys that would check the credential are not there
 )
 
-// Recoverable says whether the same request is worth sending again.
+// Recoverable reports whether the same request is worth sending again.
 func (t Type) Recoverable() bool {
 	switch t {
 	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout,
@@ -89,7 +90,7 @@ func (t Type) Recoverable() bool {
 	return false
 }
 
-// Recoverable says whether the same request is worth sending again. A node of a workflow that
+// Recoverable reports whether the same request is worth sending again. A node of a workflow that
 // failed is so as its cause is, unless it may have taken effect. A request that has had an effect
 // is never sent again.
 func (e *Error) Recoverable() bool {
@@ -125,7 +126,7 @@ type Error struct {
 	Hint string
 	// Service names the upstream: "gemini" or "mcp:<name>". Empty means none.
 	Service string
-	// RetryAfter says when another try makes sense; 0 means not known.
+	// RetryAfter is the time until another try makes sense; 0 if it is unknown.
 	RetryAfter time.Duration
 	// Unknown marks a tool call that was sent, whose outcome was lost, and that
 	// must not be sent again.
@@ -133,8 +134,8 @@ type Error struct {
 	// NoEffect marks a tool call that has provably changed nothing: it did not run, or the tool
 	// only reads. Another tool may be tried in its place.
 	NoEffect bool
-	// Acted marks the end of a turn in which something was done, or goes on to be done, that
-	// must not be done twice: the same request must not be sent again.
+	// Acted marks the end of a turn in which an unsafe call ran, or still runs: the same request
+	// must not be sent again.
 	Acted bool
 	// Err is the cause, for the log alone. It may be nil.
 	Err error
@@ -193,9 +194,8 @@ func LogText(err error, payloads bool) string {
 	return string(e.Type) + ": " + e.Message + ": " + quoting.Brief()
 }
 
-// Cause returns why ctx ended, or nil while it has not: the cause that was given
-// when it was cancelled, or ErrClientGone when it was cancelled without one, as
-// net/http does when a client disconnects.
+// Cause returns why ctx ended, or nil while it has not. That is the cause of its cancellation, or
+// ErrClientGone for a cancellation without a cause, as by net/http when a client disconnects.
 func Cause(ctx context.Context) error {
 	err := context.Cause(ctx)
 	if err == context.Canceled {

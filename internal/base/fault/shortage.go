@@ -16,7 +16,7 @@ const OverloadedMessage = "The gateway is overloaded; try again in a moment"
 // as other turns end, which takes seconds.
 const shortageRetry = 5 * time.Second
 
-// Shortage says whether err means that this process or its machine ran out of something: file
+// Shortage reports whether err means that this process or its machine ran out of something: file
 // descriptors, memory, processes, local ports. Such an error says nothing about the upstream, so
 // its breaker must not count it.
 //

@@ -7,7 +7,7 @@ import "syscall"
 // shortageErrors returns the errors of the system that mean a shortage of our own.
 //
 // EAGAIN comes from fork, and from connect if no local ports are free. The runtime waits out the
-// EAGAIN of reads and writes itself. EADDRNOTAVAIL is what connect says when all local ports are in
+// EAGAIN of reads and writes itself. EADDRNOTAVAIL comes from connect if all local ports are in
 // use.
 func shortageErrors() [6]syscall.Errno {
 	return [...]syscall.Errno{

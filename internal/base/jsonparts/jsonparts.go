@@ -1,6 +1,6 @@
-// Package jsonparts takes JSON values apart that are known to be valid, as RFC 7493 has it: a body
-// is checked once, and then each of its levels is split without being read again. Results lie in
-// the memory of the argument, so a caller that keeps a part clones it.
+// Package jsonparts splits valid JSON values (RFC 7493) into their parts: a body is checked once,
+// and then each of its levels is split without another check. Results lie in the memory of the
+// argument, so a caller that keeps a part clones it.
 //
 // For an invalid value the result is unspecified, but nothing panics.
 package jsonparts

@@ -5,10 +5,10 @@ package stack
 // runtime's part this makes 8 KB.
 const reserved = 5 << 10
 
-// Reserve makes room for deep calls on the calling goroutine's stack. It is for the
-// beginning of short goroutines that are known to go deep. A stack that grows is copied, and
-// each frame on it is looked through for pointers to itself: at the beginning there are one
-// or two, and thirty in the middle of an encoder (BenchmarkReserve).
+// Reserve makes room for deep calls on the calling goroutine's stack. It is for the beginning of
+// short goroutines that are known to go deep. A stack that grows is copied, and the runtime
+// searches each frame on it for pointers into the stack. At the beginning there are one or two
+// frames, and thirty in the middle of an encoder (BenchmarkReserve).
 func Reserve() { reserveFrame(0) }
 
 // reserveFrame has a frame of the size that is wanted.

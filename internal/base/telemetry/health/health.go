@@ -18,7 +18,7 @@ import (
 type Status interface {
 	// Name distinguishes it from others of its type.
 	Name() string
-	// OK says whether all is well. If not, the gateway answers, but with less.
+	// OK reports whether all is well. If not, the gateway answers, but with less.
 	OK() bool
 }
 
@@ -130,7 +130,7 @@ func (m Model) Name() string { return m.Key }
 // OK reports whether the model has the key that it needs. Its breaker reports for itself.
 func (m Model) OK() bool { return m.MissingKey == "" }
 
-// StoreState says whether a store answers.
+// StoreState is the availability of a store.
 type StoreState string
 
 // States of a store.
@@ -155,7 +155,7 @@ func (Store) Name() string { return "store" }
 // OK reports whether the store answers; a warning is not a failure.
 func (s Store) OK() bool { return s.State == Available }
 
-// KeysState says how fresh the keys of an issuer of tokens are.
+// KeysState is the freshness of the keys of an issuer of tokens.
 type KeysState string
 
 // States of an issuer's keys.
@@ -187,7 +187,7 @@ type Auth struct {
 // Name implements Status.
 func (Auth) Name() string { return "auth" }
 
-// OK says whether all keys are as new as they can be.
+// OK reports whether all keys are as new as they can be.
 func (a Auth) OK() bool {
 	return !a.Rejected && !slices.ContainsFunc(a.Issuers, func(i Issuer) bool { return i.State != KeysFresh })
 }

@@ -1,6 +1,6 @@
 // Package metrics is what packages count and measure with. A package asks a Registry for its
-// instruments at construction, so that a figure's name, words and labels stand next to the code
-// that knows it.
+// instruments at construction. So a figure's name, words and labels stand next to the code that
+// knows it.
 //
 // A nil *Registry and a zero instrument need no check by the caller: both do nothing at no cost.
 //

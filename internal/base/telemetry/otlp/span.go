@@ -12,8 +12,8 @@ import (
 	"sluice/internal/base/telemetry/trace"
 )
 
-// parentHeader names the span that a request belongs to (W3C Trace Context). Its
-// companion, tracestate, is text of the sender's making: it is neither kept nor handed on.
+// parentHeader names the span that a request belongs to (W3C Trace Context). Its companion,
+// tracestate, is text of the sender's making: it is neither kept nor passed on.
 const parentHeader = "Traceparent"
 
 // tracer is a trace.Tracer.

@@ -41,7 +41,7 @@ func New[K comparable](cfg Config[K]) *Tally[K] {
 	return &Tally[K]{cfg: cfg, lines: map[K]int{}, held: map[K]int{}}
 }
 
-// Line says whether an event gets a line of its own; if not, it is counted.
+// Line reports whether an event gets a line of its own; if not, it is counted.
 func (t *Tally[K]) Line(of K) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,21 +21,21 @@ const (
 
 // Noter is a Recorder that also records facts without an attribute in telemetry.
 type Noter interface {
-	// First says that the first piece of the answer is there.
+	// First records that the first piece of the answer has come.
 	First()
-	// Replied says how much of the input came from a cache, and why the answer ended; empty: it
-	// did not end well.
+	// Replied records how many input tokens came from a cache, and why the answer ended; empty for
+	// a failure.
 	Replied(cached int, finish string)
 }
 
-// First says that the first piece of a model's answer is there.
+// First records that the first piece of a model's answer has come.
 func (s Span) First() {
 	if n, ok := s.rec.(Noter); ok {
 		n.First()
 	}
 }
 
-// Replied says how much of the input of a model's call came from a cache, and why the answer
+// Replied records how many input tokens of a model's call came from a cache, and why the answer
 // ended.
 func (s Span) Replied(cached int, finish string) {
 	if n, ok := s.rec.(Noter); ok {

@@ -1,5 +1,5 @@
-// Package trace says where the time of a turn goes, as a tree of spans. Packages begin and end
-// spans with it and know no telemetry library: that library implements two small interfaces.
+// Package trace shows the parts of a turn's time, as a tree of spans. Packages begin and end spans
+// with it and know no telemetry library: that library implements two small interfaces.
 //
 // The span at hand travels in the context. Without a span, because nobody asked for spans, every
 // function of this package returns at once and allocates nothing.
@@ -19,7 +19,7 @@ import (
 	"sluice/internal/base/fault"
 )
 
-// Kind says where the other end of a span is.
+// Kind is the place of a span's other end.
 type Kind int
 
 // Kinds of spans.
@@ -31,8 +31,8 @@ const (
 
 // Tracer begins the spans of requests. It is safe for concurrent use and never waits.
 type Tracer interface {
-	// Begin begins the first span of a trace, or of this process in one: its parent is the
-	// one that the header traceparent in header names, if there is a valid one.
+	// Begin begins the first span of a trace, or of this process in one. Its parent is the span in
+	// the header traceparent, if that is valid.
 	Begin(kind Kind, operation, subject string, header http.Header) Recorder
 }
 
@@ -127,15 +127,15 @@ func (s Span) Name() string {
 	return header.Get(parentHeader)
 }
 
-// Link says that the span follows one of another trace, by its Name; empty: it follows
-// none.
+// Link links the span to one of another trace that it follows, by its Name. It ignores an empty
+// name.
 func (s Span) Link(name string) {
 	if s.rec != nil && name != "" {
 		s.rec.Link(name)
 	}
 }
 
-// On says whether the span is kept. It need not be asked before the other methods.
+// On reports whether the span is kept. It need not be asked before the other methods.
 func (s Span) On() bool { return s.rec != nil }
 
 // String adds an attribute.

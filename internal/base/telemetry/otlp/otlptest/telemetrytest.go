@@ -140,8 +140,8 @@ func attributesOf(list []*common.KeyValue) map[string]string {
 	return m
 }
 
-// Tree returns the spans, one a line, each below its parent and siblings by their
-// names: name, kind, and failure if it did not end well.
+// Tree returns the spans, one a line, each below its parent and siblings by their names. A line has
+// the name, the kind, and the failure, if any.
 func Tree(spans []Span) string {
 	children := map[string][]Span{}
 	known := map[string]bool{}
