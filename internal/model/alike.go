@@ -8,7 +8,7 @@ import (
 // Bounds of what Alike remembers. An answer that thinks, or ends, has a few events of another form.
 const (
 	mostAlike  = 2 << 10 // bytes of an event but for its text
-	mostMisses = 8       // in a row, after which no event is looked at any more
+	mostMisses = 8       // in a row; after them Alike compares nothing until Reset
 	mostDigits = 15      // of a number: a time in microseconds has 16
 )
 
@@ -16,10 +16,10 @@ const (
 // them but for a text and some numbers; such a one need not be decoded, which takes several times
 // as long as to compare it.
 //
-// It is exact. What is compared was read as JSON once; what is not, a text and integers outside of
-// texts, is checked, the text by its caller. An integer may differ only if nobody reads it, or if it
-// is a figure. What differs in anything else, down to a space, is not alike. The zero value knows no
-// event; one goroutine uses it.
+// It is exact. It is exact: the compared bytes were once read as JSON. Integers outside of texts
+// are checked here, and the caller checks the text. An integer may differ only if nobody reads it,
+// or if it is a figure. Any other difference, even a space, makes an event unlike. The zero value
+// remembers no event. Alike is for one goroutine.
 type Alike struct {
 	// Sums are the integers of the event that was read last, by the figure that they are part of.
 	Sums [figures]int
@@ -30,7 +30,8 @@ type Alike struct {
 	misses  int
 }
 
-// figures is how many a form may have, from 1 on. 0 is what nobody counts.
+// figures is the size of Sums: a form has the figures 1 to 4. Figure 0 is an integer that nobody
+// reads.
 const figures = 5
 
 // Number is an integer of an event, by its offsets.
@@ -44,7 +45,7 @@ const Fixed = -1
 func (a *Alike) Reset() { a.head, a.misses = a.head[:0], 0 }
 
 // Read returns the text of an event that is like the one before it, with its quotes; nil: it is
-// not. That the text is valid, as JSON and as UTF-8, its caller must see.
+// not. The caller must check that the text is valid JSON and UTF-8.
 func (a *Alike) Read(data []byte) (text []byte) {
 	if len(a.head) == 0 || !bytes.HasPrefix(data, a.head) {
 		return nil
@@ -58,7 +59,8 @@ func (a *Alike) Read(data []byte) (text []byte) {
 	return data[begin:end]
 }
 
-// readTail reads what stands behind the text.
+// readTail compares the bytes behind the text and adds up their figures. It returns false if they
+// differ.
 func (a *Alike) readTail(rest []byte) bool {
 	from := 0
 	a.Sums = [figures]int{}
@@ -69,7 +71,7 @@ func (a *Alike) readTail(rest []byte) bool {
 		}
 		rest, from = rest[len(same):], n.End
 		value, size := leadingNumber(rest)
-		if size == 0 || n.Figure > 0 && value > math.MaxInt32 { // which is no figure
+		if size == 0 || n.Figure > 0 && value > math.MaxInt32 { // too large for a figure
 			return false
 		}
 		rest = rest[size:]
@@ -78,15 +80,15 @@ func (a *Alike) readTail(rest []byte) bool {
 	return bytes.Equal(rest, a.tail[from:])
 }
 
-// Forget makes no event alike to the one that was decoded last.
+// Forget drops the form, so that the next event counts as unlike.
 func (a *Alike) Forget() {
 	a.head = a.head[:0]
 	a.misses++
 }
 
-// Learn makes data, which was decoded, the form of the events to come, unless a figure stands
-// before the text. text is where its only text is, with its quotes, and read are all numbers that
-// the decoder has read, by where they end, in order.
+// Learn makes data the form of the events to come, unless a figure stands before the text. data was
+// decoded; text is the place of its only text, with its quotes. read holds the numbers that the
+// decoder has read, ordered by their ends.
 func (a *Alike) Learn(data []byte, text Number, read []Number) {
 	a.Forget()
 	if a.misses > mostMisses || text.End <= text.Begin || len(data)-(text.End-text.Begin) > mostAlike {
@@ -101,8 +103,8 @@ func (a *Alike) Learn(data []byte, text Number, read []Number) {
 	}
 }
 
-// findNumbers finds the integers of the tail that may differ, which begins at an offset of its event.
-// It returns false unless all that were read are among its integers.
+// findNumbers finds the integers of the tail that may differ. The tail begins at offset in its
+// event. It returns false unless all that were read are among its integers.
 func (a *Alike) findNumbers(read []Number, offset int) bool {
 	for i := 0; i < len(a.tail); {
 		if a.tail[i] == '"' {
@@ -110,7 +112,7 @@ func (a *Alike) findNumbers(read []Number, offset int) bool {
 			continue
 		}
 		_, size := leadingNumber(a.tail[i:])
-		if size == 0 || isNumeric(a.tail, i-1) { // of a fraction what stands before the point may differ
+		if size == 0 || isNumeric(a.tail, i-1) { // the digits before the point of a fraction may differ
 			i += max(1, size)
 			continue
 		}
@@ -125,7 +127,7 @@ func (a *Alike) findNumbers(read []Number, offset int) bool {
 	return len(read) == 0
 }
 
-// isNumeric says whether the byte at i may belong to a number.
+// isNumeric reports whether the byte at i may belong to a number.
 func isNumeric(data []byte, i int) bool {
 	return i >= 0 && i < len(data) && bytes.IndexByte([]byte("+-.0123456789Ee"), data[i]) >= 0
 }
@@ -149,8 +151,8 @@ func textEnd(data []byte, quote int) int {
 	}
 }
 
-// leadingNumber reads the integer at the beginning of data; size 0: there is none of up to
-// mostDigits digits, as JSON has it.
+// leadingNumber reads the integer at the beginning of data. A size of 0 means that data does not
+// begin with an integer of at most mostDigits digits in JSON's form.
 func leadingNumber(data []byte) (value, size int) {
 	for size < len(data) && '0' <= data[size] && data[size] <= '9' {
 		if value = 10*value + int(data[size]-'0'); size >= mostDigits {

@@ -11,13 +11,13 @@ import (
 // maxWhole bounds the pieces of a call that are remembered because they may be whole.
 const maxWhole = 4096
 
-// Arguments are the arguments of one call, joined from the pieces in which they come. Some
-// services send a piece again, or all pieces so far with the next one: JSON finds out, once the
-// joined text is not valid. The zero value has no piece.
+// Arguments joins the arguments of one call from their pieces. Some services send a piece again, or
+// all pieces so far with the next one: JSON finds out, once the joined text is not valid. The zero
+// value is empty.
 type Arguments struct {
-	text  []byte
-	whole []span // pieces that begin as an object does, in order
-	scan  scan
+	text         []byte
+	objectPieces []span // pieces that begin as an object does, in order
+	scan         scan
 }
 
 // span is a part of a text.
@@ -25,8 +25,8 @@ type span struct{ from, to int }
 
 // Add adds the next piece.
 func (a *Arguments) Add(piece []byte) {
-	if len(piece) > 0 && piece[0] == '{' && len(a.whole) < maxWhole {
-		a.whole = append(a.whole, span{len(a.text), len(a.text) + len(piece)})
+	if len(piece) > 0 && piece[0] == '{' && len(a.objectPieces) < maxWhole {
+		a.objectPieces = append(a.objectPieces, span{len(a.text), len(a.text) + len(piece)})
 	}
 	a.text = append(a.text, piece...)
 }
@@ -34,14 +34,14 @@ func (a *Arguments) Add(piece []byte) {
 // Len returns the size of all pieces in bytes.
 func (a *Arguments) Len() int { return len(a.text) }
 
-// IsEmpty reports whether no piece says anything. An empty text or null is nothing.
+// IsEmpty reports whether no piece says anything. An empty text and null are empty.
 func (a *Arguments) IsEmpty() bool { return saysNothing(a.text) }
 
 // IsObject reports whether the pieces so far are one whole object. It reads each byte twice at most,
 // however often it is asked.
 func (a *Arguments) IsObject() bool {
 	for ; a.scan.at < len(a.text); a.scan.at++ {
-		a.scan.read(a.text[a.scan.at])
+		a.scan.readByte(a.text[a.scan.at])
 	}
 	if !a.scan.closed || a.scan.extra {
 		return false
@@ -62,8 +62,8 @@ type scan struct {
 	judged, valid   bool // it was looked at, and is an object
 }
 
-// read takes the next byte.
-func (s *scan) read(c byte) {
+// readByte takes the next byte.
+func (s *scan) readByte(c byte) {
 	switch {
 	case s.closed:
 		s.extra = s.extra || !isSpace(c)
@@ -87,7 +87,7 @@ func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 // JSON returns the joined text, without repetitions if it is not JSON with them. It is part of a.
 func (a *Arguments) JSON() jsontext.Value {
 	text := jsontext.Value(bytes.TrimSpace(a.text))
-	if len(a.whole) == 0 || text.IsValid(tolerant) {
+	if len(a.objectPieces) == 0 || text.IsValid(tolerant) {
 		return text
 	}
 	return bytes.TrimSpace(a.text[a.lastBegin():])
@@ -100,7 +100,7 @@ func (a *Arguments) lastBegin() (from int) {
 	end := valueEnd(a.text) // of the object that begins at from
 	grows := true           // each piece from there on begins with the one before it
 	last := span{}          // the latest of these
-	for _, p := range a.whole {
+	for _, p := range a.objectPieces {
 		piece := a.text[p.from:p.to]
 		grows = grows && p.from == last.to && bytes.HasPrefix(piece, a.text[last.from:last.to])
 		last = p
@@ -150,7 +150,7 @@ func FirstArguments(sources ...jsontext.Value) jsontext.Value {
 	return jsontext.Value("{}")
 }
 
-// CallFault returns why a name and arguments are no call, or "".
+// CallFault returns why a name and arguments do not make a call, or "".
 func CallFault(name string, args jsontext.Value) string {
 	switch {
 	case name == "":

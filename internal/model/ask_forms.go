@@ -18,11 +18,11 @@ const (
 	ModeSchema Mode = "schema" // the schema goes along as such
 	modeJSON   Mode = "json"   // any JSON object, the schema in the prompt
 	modePrompt Mode = "prompt" // the schema in the prompt, and nothing else: that is always possible
-	modeTool   Mode = "tool"   // a call of the only tool, which is forced
+	modeTool   Mode = "tool"   // a forced call of the only tool
 )
 
-// below returns the mode to ask in where one does not work; "": there is none.
-func (m Mode) below() Mode {
+// weakerMode returns the mode to try if m fails, or "".
+func (m Mode) weakerMode() Mode {
 	switch m {
 	case ModeSchema:
 		return modeJSON
@@ -43,13 +43,12 @@ const maxIgnored = 2
 // Forms asks for structured answers, and remembers for a while which modes a model does
 // not take. It is safe for concurrent use.
 //
-// A mode that the service refuses is avoided at once. One whose answers held no JSON is
-// avoided after two different requests: one input can confuse a model that takes the mode
-// well.
+// A mode that the service refuses is avoided at once. A mode whose answers held no JSON is avoided
+// only after two different requests, because one input can confuse a capable model.
 type Forms struct {
-	asked  metrics.Counter
-	fixed  map[string]Mode // by key; not in it, empty, or modeAuto: it is found out
-	limits map[string]int
+	attempts metrics.Counter
+	fixed    map[string]Mode // by key; not in it, empty, or modeAuto: it is found out
+	limits   map[string]int
 
 	mu     sync.Mutex // guards the field below
 	habits map[habitOf]habit
@@ -61,7 +60,7 @@ type habitOf struct {
 	mode Mode
 }
 
-// habit is what was learned of a model and a mode.
+// habit records how a model takes a mode.
 type habit struct {
 	until time.Time // when it may be asked for again
 	// The last request whose answers held no JSON, and when it was made.
@@ -72,7 +71,7 @@ type habit struct {
 // fingerprint distinguishes requests.
 type fingerprint [sha256.Size]byte
 
-// fingerprintOf returns that of what was said last. A question that is put again is the
+// fingerprintOf returns the fingerprint of the last message. A question that is put again is the
 // same request, whatever else was said meanwhile.
 func fingerprintOf(req *chat.ModelRequest, s *Schema) fingerprint {
 	b := []byte(s.name)
@@ -88,8 +87,8 @@ func fingerprintOf(req *chat.ModelRequest, s *Schema) fingerprint {
 type FormsConfig struct {
 	// Modes holds the configured modes, by key.
 	Modes map[string]Mode
-	// Limits holds how long the visible part of an answer may be, in tokens, by key; 0:
-	// there is no limit.
+	// Limits holds the limit of the visible part of an answer in tokens, by key; 0 turns the limit
+	// off.
 	Limits map[string]int
 	// Metrics counts the attempts. Nil: they are not counted.
 	Metrics *metrics.Registry
@@ -98,42 +97,42 @@ type FormsConfig struct {
 // NewForms returns Forms that have learned nothing yet.
 func NewForms(cfg FormsConfig) *Forms {
 	return &Forms{
-		asked:  cfg.Metrics.Counter("structured_total", "Attempts at a structured answer.", "model", "mode", "outcome"),
-		fixed:  cfg.Modes,
-		limits: cfg.Limits,
-		habits: map[habitOf]habit{},
+		attempts: cfg.Metrics.Counter("structured_total", "Attempts at a structured answer.", "model", "mode", "outcome"),
+		fixed:    cfg.Modes,
+		limits:   cfg.Limits,
+		habits:   map[habitOf]habit{},
 	}
 }
 
 // Mode returns how the model of a key is asked now.
 func (f *Forms) Mode(key string) Mode {
-	return f.mode(key, func(Mode) bool { return false })
+	return f.chooseMode(key, func(Mode) bool { return false })
 }
 
-// mode returns the first mode that a model may be asked in, but for those that the caller
+// chooseMode returns the first mode that a model may be asked in, but for those that the caller
 // leaves out.
-func (f *Forms) mode(key string, leftOut func(Mode) bool) Mode {
-	if m, ok := f.configured(key); ok {
+func (f *Forms) chooseMode(key string, leftOut func(Mode) bool) Mode {
+	if m, ok := f.configuredMode(key); ok {
 		return m
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	mode := ModeSchema
 	for mode != modePrompt && (time.Now().Before(f.habits[habitOf{key, mode}].until) || leftOut(mode)) {
-		mode = mode.below()
+		mode = mode.weakerMode()
 	}
 	return mode
 }
 
-// configured returns the mode that the configuration gives a model, if it gives one.
-func (f *Forms) configured(key string) (Mode, bool) {
+// configuredMode returns the mode that the configuration gives a model, if it gives one.
+func (f *Forms) configuredMode(key string) (Mode, bool) {
 	m := f.fixed[key]
 	return m, m != "" && m != modeAuto
 }
 
-// refused notes that a model refuses a mode, and says whether there is another one.
-func (f *Forms) refused(key string, mode Mode) bool {
-	if _, ok := f.configured(key); ok || mode.below() == "" {
+// recordRefusal notes that a model refuses a mode, and reports whether there is another one.
+func (f *Forms) recordRefusal(key string, mode Mode) bool {
+	if _, ok := f.configuredMode(key); ok || mode.weakerMode() == "" {
 		return false
 	}
 	f.mu.Lock()
@@ -142,9 +141,9 @@ func (f *Forms) refused(key string, mode Mode) bool {
 	return true
 }
 
-// without notes a request that no answer in a mode had any JSON for.
-func (f *Forms) without(key string, mode Mode, request fingerprint) {
-	if _, ok := f.configured(key); ok || mode.below() == "" {
+// recordNoJSON notes a request that no answer in a mode had any JSON for.
+func (f *Forms) recordNoJSON(key string, mode Mode, request fingerprint) {
+	if _, ok := f.configuredMode(key); ok || mode.weakerMode() == "" {
 		return
 	}
 	f.mu.Lock()
@@ -159,15 +158,15 @@ func (f *Forms) without(key string, mode Mode, request fingerprint) {
 	f.habits[of] = h
 }
 
-// fits notes that a model takes a mode well.
-func (f *Forms) fits(key string, mode Mode) {
+// recordFit notes that a model takes a mode well.
+func (f *Forms) recordFit(key string, mode Mode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.habits, habitOf{key, mode})
 }
 
-// count adds to sluice_structured_total. Its labels come from the configuration,
+// countAttempt adds to sluice_structured_total. Its labels come from the configuration,
 // never from an answer.
-func (f *Forms) count(a *asking, outcome string) {
-	f.asked.Inc(a.out.Key, string(a.mode), outcome)
+func (f *Forms) countAttempt(a *asking, outcome string) {
+	f.attempts.Inc(a.out.Key, string(a.mode), outcome)
 }

@@ -16,7 +16,7 @@ import (
 // maxAskSchema is how long the schema of a structured answer may be.
 const maxAskSchema = 64 << 10
 
-// Schema is a JSON Schema (2020-12) for structured answers, which are objects. It never
+// Schema is a JSON Schema (2020-12) for structured answers. An answer is an object. It never
 // changes, and is safe for concurrent use.
 type Schema struct {
 	name  string
@@ -27,9 +27,8 @@ type Schema struct {
 }
 
 // NewSchema reads a schema. name is for protocols that want one: 1 to 64 of [a-z0-9_-]. Members
-// named in open may have any value, although their enum or const is shown to the model: the
-// caller judges what it does not know. Nothing is ever fetched: a reference out of the schema
-// is an error.
+// named in open may have any value, although the model sees their enum or const: the caller judges
+// unknown values. A reference out of the schema is an error, and never fetched.
 func NewSchema(name string, raw jsontext.Value, open ...string) (*Schema, error) {
 	return newSchema(name, raw, tool.Room, open)
 }
@@ -54,27 +53,27 @@ func newSchema(name string, raw jsontext.Value, room int, open []string) (*Schem
 	if !regexp.MustCompile(`^[a-z0-9_-]{1,64}$`).MatchString(name) {
 		return nil, errors.New("the name of the schema is not 1 to 64 of a-z, 0-9, _ and -")
 	}
-	compact, err := compacted(raw)
+	compact, err := compactSchema(raw)
 	if err != nil {
 		return nil, err
 	}
 	s := &Schema{name: name, raw: compact}
 	checked := s.raw
 	if len(open) > 0 {
-		if checked, err = opened(s.raw, open); err != nil {
+		if checked, err = withOpenMembers(s.raw, open); err != nil {
 			return nil, err
 		}
 	}
 	if s.check, _, err = tool.Compile(checked, room); err != nil {
 		return nil, err
 	}
-	s.doc, err = object(s.raw)
+	s.doc, err = readObject(s.raw)
 	s.tools = &tool.Set{Specs: []tool.Spec{{Name: name, Description: "Takes the answer.", InputSchema: s.raw}}}
 	return s, err
 }
 
-// compacted returns a schema of a size that is taken, without its white space.
-func compacted(raw jsontext.Value) (jsontext.Value, error) {
+// compactSchema returns a schema of a size that is taken, without its white space.
+func compactSchema(raw jsontext.Value) (jsontext.Value, error) {
 	if len(raw) > maxAskSchema {
 		return nil, fmt.Errorf("the schema is larger than %d KiB", maxAskSchema>>10)
 	}
@@ -85,8 +84,8 @@ func compacted(raw jsontext.Value) (jsontext.Value, error) {
 	return raw, raw.Compact()
 }
 
-// object reads a JSON object as the validator wants it.
-func object(raw jsontext.Value) (map[string]any, error) {
+// readObject reads a JSON object as the validator wants it.
+func readObject(raw jsontext.Value) (map[string]any, error) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	m, ok := v.(map[string]any)
 	if err == nil && !ok {
@@ -95,9 +94,9 @@ func object(raw jsontext.Value) (map[string]any, error) {
 	return m, err
 }
 
-// opened returns a schema without what it says of the values of members.
-func opened(raw jsontext.Value, members []string) (jsontext.Value, error) {
-	doc, err := object(raw)
+// withOpenMembers returns a schema without the enum and const of the members.
+func withOpenMembers(raw jsontext.Value, members []string) (jsontext.Value, error) {
+	doc, err := readObject(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// maxFlaw is how long the text may be that says to a model what is wrong.
+// maxFlaw bounds the text that tells a model its faults.
 const maxFlaw = 500
 
 // flaw says why an answer is not a value of its schema. It does not repeat the answer,
@@ -25,17 +25,17 @@ type flaw struct {
 	none     bool           // the answer holds no JSON at all
 }
 
-// unreadable is the flaw of an answer in which no value was found to check.
-func unreadable(rule string) *flaw { return &flaw{problems: []tool.Problem{{Rule: rule}}} }
+// unreadableFlaw is the flaw of an answer without a value to check.
+func unreadableFlaw(rule string) *flaw { return &flaw{problems: []tool.Problem{{Rule: rule}}} }
 
-// noJSON is that of an answer that holds none.
-func noJSON(rule string) *flaw {
-	f := unreadable(rule)
+// noJSONFlaw is that of an answer that holds none.
+func noJSONFlaw(rule string) *flaw {
+	f := unreadableFlaw(rule)
 	f.none = true
 	return f
 }
 
-// text returns what the model receives.
+// text returns the faults as a text for the model.
 func (f *flaw) text() string {
 	var list []string
 	for _, p := range f.problems {
@@ -49,28 +49,28 @@ func (f *flaw) text() string {
 	return text
 }
 
-// read takes the one value from a text and holds it against the schema.
-func (s *Schema) read(ctx context.Context, text string, lenient bool) (jsontext.Value, *flaw) {
+// readAnswer takes the one value from a text and holds it against the schema.
+func (s *Schema) readAnswer(ctx context.Context, text string, lenient bool) (jsontext.Value, *flaw) {
 	raw, fault := onlyObject(text)
 	if fault != nil {
 		return nil, fault
 	}
-	value, err := object(raw)
+	value, err := readObject(raw)
 	if err != nil {
-		return nil, unreadable("is not valid JSON")
+		return nil, unreadableFlaw("is not valid JSON")
 	}
-	if s.repeated(value) {
+	if s.isSchemaItself(value) {
 		return nil, &flaw{problems: []tool.Problem{{Rule: "is the schema itself, not a value that it describes"}}, json: true}
 	}
-	changed := lenient && s.loosen(value)
-	if fault := s.misfit(ctx, value); fault != nil {
+	changed := lenient && s.loosenValue(value)
+	if fault := s.checkValue(ctx, value); fault != nil {
 		return nil, fault
 	}
-	return written(raw, value, changed)
+	return compactValue(raw, value, changed)
 }
 
-// misfit returns what is wrong with a value by the schema, nil if nothing is.
-func (s *Schema) misfit(ctx context.Context, value any) *flaw {
+// checkValue returns how a value breaks the schema, or nil.
+func (s *Schema) checkValue(ctx context.Context, value any) *flaw {
 	problems, err := s.check.Problems(ctx, value)
 	switch {
 	case err != nil:
@@ -81,8 +81,8 @@ func (s *Schema) misfit(ctx context.Context, value any) *flaw {
 	return nil
 }
 
-// written returns a value without white space, in the words of raw unless it was changed.
-func written(raw jsontext.Value, value any, changed bool) (jsontext.Value, *flaw) {
+// compactValue returns a value without white space, in the words of raw unless it was changed.
+func compactValue(raw jsontext.Value, value any, changed bool) (jsontext.Value, *flaw) {
 	var err error
 	if changed {
 		raw, err = json.Marshal(value)
@@ -90,13 +90,13 @@ func written(raw jsontext.Value, value any, changed bool) (jsontext.Value, *flaw
 		err = raw.Compact()
 	}
 	if err != nil {
-		return nil, unreadable("is not valid JSON")
+		return nil, unreadableFlaw("is not valid JSON")
 	}
 	return raw, nil
 }
 
-// repeated says whether a model wrote the schema in place of an answer.
-func (s *Schema) repeated(value map[string]any) bool {
+// isSchemaItself reports whether a model wrote the schema in place of an answer.
+func (s *Schema) isSchemaItself(value map[string]any) bool {
 	if reflect.DeepEqual(value, s.doc) {
 		return true
 	}
@@ -115,22 +115,22 @@ func onlyObject(text string) (jsontext.Value, *flaw) {
 	if after, ok := strings.CutPrefix(text, "<think>"); ok {
 		_, rest, ended := strings.Cut(after, "</think>")
 		if !ended {
-			return nil, noJSON("holds no JSON, only thoughts")
+			return nil, noJSONFlaw("holds no JSON, only thoughts")
 		}
 		text = strings.TrimSpace(rest)
 	}
-	text = unfenced(text)
+	text = withoutFence(text)
 	if v := jsontext.Value(text); v.IsValid() {
 		if v.Kind() != '{' {
-			return nil, unreadable("is not a JSON object")
+			return nil, unreadableFlaw("is not a JSON object")
 		}
 		return v, nil
 	}
-	return searched(text)
+	return findObject(text)
 }
 
-// unfenced takes the fence from a text that is one fenced block.
-func unfenced(text string) string {
+// withoutFence takes the fence from a text that is one fenced block.
+func withoutFence(text string) string {
 	inside, ok := strings.CutPrefix(text, "```")
 	if !ok {
 		return text
@@ -145,9 +145,9 @@ func unfenced(text string) string {
 
 const blank = " \t\r\n"
 
-// searched looks for the one object in a text. Each byte is read about once: where
-// something begins like an object, and is none, the search ends.
-func searched(text string) (jsontext.Value, *flaw) {
+// findObject looks for the one object in a text. Each byte is read about once: the search ends at
+// text that begins like an object and does not parse.
+func findObject(text string) (jsontext.Value, *flaw) {
 	var found jsontext.Value
 	var from, to int
 	for at := 0; ; {
@@ -164,29 +164,28 @@ func searched(text string) (jsontext.Value, *flaw) {
 		dec := jsontext.NewDecoder(strings.NewReader(text[at:]))
 		value, err := dec.ReadValue()
 		if err != nil {
-			return nil, broken(err)
+			return nil, syntaxFlaw(err)
 		}
 		if found != nil {
-			return nil, unreadable("holds more than one JSON value")
+			return nil, unreadableFlaw("holds more than one JSON value")
 		}
 		found, from = value.Clone(), at
 		at += int(dec.InputOffset())
 		to = at
 	}
 	if found == nil {
-		return nil, noJSON("holds no JSON object")
+		return nil, noJSONFlaw("holds no JSON object")
 	}
 	if strings.HasSuffix(strings.TrimRight(text[:from], blank), "[") && strings.HasPrefix(strings.TrimLeft(text[to:], blank), "]") {
-		return nil, unreadable("is not a JSON object")
+		return nil, unreadableFlaw("is not a JSON object")
 	}
 	return found, nil
 }
 
-// broken is the flaw of text that begins a value and is not valid JSON. The pointer
-// is what was read by then; it is cut and cleaned, because the model chose the names
-// in it.
-func broken(err error) *flaw {
-	f := unreadable("is not valid JSON")
+// syntaxFlaw is the flaw of text that begins a value and is not valid JSON. The pointer is the
+// place where reading stopped. It is cut and cleaned, because the model chose the names in it.
+func syntaxFlaw(err error) *flaw {
+	f := unreadableFlaw("is not valid JSON")
 	if at, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		f.problems[0].Pointer, _ = chat.Truncate(tool.Clean(string(at.JSONPointer)), maxFlaw/4)
 	}
@@ -196,13 +195,13 @@ func broken(err error) *flaw {
 	return f
 }
 
-// loosen changes value into what its writer must have meant: members whose names have
+// loosenValue changes value into what its writer must have meant: members whose names have
 // other capitals get the schema's, and texts that are numbers become numbers where the
 // schema wants numbers. Null in a member that is not required is absent, and a member that the
-// schema forbids is dropped. loosen reports whether it changed anything.
-func (s *Schema) loosen(value map[string]any) bool {
-	l := loosener{root: s.doc, left: maxLoosening}
-	l.fit(value, s.doc)
+// schema forbids is dropped. loosenValue reports whether it changed anything.
+func (s *Schema) loosenValue(value map[string]any) bool {
+	l := loosener{root: s.doc, remaining: maxLoosening}
+	l.fitValue(value, s.doc)
 	return l.changed
 }
 
@@ -215,32 +214,32 @@ const maxLoosening = 20_000
 // at.
 type loosener struct {
 	// root is the whole schema, for references within it.
-	root    map[string]any
-	left    int
-	changed bool
-	either  int // how many alternatives the node at hand is in: another one may know its members
+	root      map[string]any
+	remaining int
+	changed   bool
+	either    int // how many alternatives the node at hand is in: another one may know its members
 }
 
-// fit returns v as schema wants it.
-func (l *loosener) fit(v any, schema any) any {
+// fitValue returns v as schema wants it.
+func (l *loosener) fitValue(v any, schema any) any {
 	s, ok := schema.(map[string]any)
-	if l.left--; !ok || l.left < 0 {
+	if l.remaining--; !ok || l.remaining < 0 {
 		return v
 	}
-	v = l.branches(v, s)
+	v = l.fitBranches(v, s)
 	switch v := v.(type) {
 	case map[string]any:
-		l.members(v, s)
+		l.fitMembers(v, s)
 	case []any:
-		l.items(v, s)
+		l.fitItems(v, s)
 	case string:
-		return l.text(v, s)
+		return l.fitText(v, s)
 	}
 	return v
 }
 
-// text makes a number of a text where one is wanted.
-func (l *loosener) text(v string, s map[string]any) any {
+// fitText makes a number of a text where one is wanted.
+func (l *loosener) fitText(v string, s map[string]any) any {
 	if n := strings.TrimSpace(v); wantsNumber(s["type"]) && isNumber(n) {
 		l.changed = true
 		return json.Number(n)
@@ -248,10 +247,10 @@ func (l *loosener) text(v string, s map[string]any) any {
 	return v
 }
 
-// branches returns v as the schemas want it that s is made of.
-func (l *loosener) branches(v any, s map[string]any) any {
+// fitBranches returns v as the schemas want it that s is made of.
+func (l *loosener) fitBranches(v any, s map[string]any) any {
 	if ref, ok := s["$ref"].(string); ok {
-		v = l.fit(v, l.resolve(ref))
+		v = l.fitValue(v, l.resolveRef(ref))
 	}
 	for _, list := range []string{"allOf", "anyOf", "oneOf"} {
 		branches, _ := s[list].([]any)
@@ -259,7 +258,7 @@ func (l *loosener) branches(v any, s map[string]any) any {
 			l.either++
 		}
 		for _, branch := range branches {
-			v = l.fit(v, branch)
+			v = l.fitValue(v, branch)
 		}
 		if list != "allOf" {
 			l.either--
@@ -268,41 +267,41 @@ func (l *loosener) branches(v any, s map[string]any) any {
 	return v
 }
 
-// items fits an array's.
-func (l *loosener) items(v []any, s map[string]any) {
+// fitItems fits an array's.
+func (l *loosener) fitItems(v []any, s map[string]any) {
 	prefix, _ := s["prefixItems"].([]any)
 	for i := range v {
 		if i < len(prefix) {
-			v[i] = l.fit(v[i], prefix[i])
+			v[i] = l.fitValue(v[i], prefix[i])
 		} else {
-			v[i] = l.fit(v[i], s["items"])
+			v[i] = l.fitValue(v[i], s["items"])
 		}
 	}
 }
 
-// members fits an object's.
-func (l *loosener) members(v map[string]any, s map[string]any) {
+// fitMembers fits an object's.
+func (l *loosener) fitMembers(v map[string]any, s map[string]any) {
 	properties, _ := s["properties"].(map[string]any)
 	for name, part := range properties {
 		if _, there := v[name]; !there {
-			l.rename(v, properties, name)
+			l.renameMember(v, properties, name)
 		}
 		if member, there := v[name]; there {
-			v[name] = l.fit(member, part)
+			v[name] = l.fitValue(member, part)
 		}
 	}
 	if l.either == 0 {
-		l.drop(v, s, properties)
+		l.dropMembers(v, s, properties)
 	}
 }
 
-// drop takes out of v each null that stands for an absent member, and the members that s forbids.
-func (l *loosener) drop(v, s, properties map[string]any) {
+// dropMembers takes out of v each null that stands for an absent member, and the members that s forbids.
+func (l *loosener) dropMembers(v, s, properties map[string]any) {
 	required, _ := s["required"].([]any)
 	patterns, _ := s["patternProperties"].(map[string]any)
 	closed := s["additionalProperties"] == false && len(patterns) == 0
 	for name, member := range v {
-		l.left--
+		l.remaining--
 		_, known := properties[name]
 		if known && member == nil && !slices.Contains(required, any(name)) || closed && !known {
 			delete(v, name)
@@ -311,12 +310,12 @@ func (l *loosener) drop(v, s, properties map[string]any) {
 	}
 }
 
-// rename gives the one member whose name is want but for its capitals that name. Two of
+// renameMember gives the one member whose name is want but for its capitals that name. Two of
 // them cannot both be meant.
-func (l *loosener) rename(v, properties map[string]any, want string) {
+func (l *loosener) renameMember(v, properties map[string]any, want string) {
 	found := ""
 	for name := range v {
-		l.left--
+		l.remaining--
 		if _, own := properties[name]; own || !strings.EqualFold(name, want) {
 			continue
 		}
@@ -332,8 +331,8 @@ func (l *loosener) rename(v, properties map[string]any, want string) {
 	}
 }
 
-// resolve follows a reference within the schema.
-func (l *loosener) resolve(ref string) any {
+// resolveRef follows a reference within the schema.
+func (l *loosener) resolveRef(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
@@ -349,7 +348,7 @@ func (l *loosener) resolve(ref string) any {
 	return at
 }
 
-// wantsNumber says whether a type allows numbers and no texts.
+// wantsNumber reports whether a type allows numbers and no texts.
 func wantsNumber(typ any) bool {
 	switch typ := typ.(type) {
 	case string:
@@ -367,8 +366,7 @@ func wantsNumber(typ any) bool {
 	return false
 }
 
-// isNumber says whether s is a number of JSON and nothing else: "1 " and "0x1" are
-// none.
+// isNumber reports whether s is exactly a JSON number. "1 " and "0x1" are not numbers.
 func isNumber(s string) bool {
 	v := jsontext.Value(s)
 	return s != "" && v.IsValid() && v.Kind() == '0'

@@ -34,7 +34,7 @@ func BenchmarkWindowRivals(b *testing.B) {
 		}{
 			{"window", smallWindow, func(src *strings.Reader) func() error {
 				w.reset(src)
-				return func() error { _, err := w.line(maxChunk); return err }
+				return func() error { _, err := w.nextLine(maxChunk); return err }
 			}},
 			{"bufio", 4096, func(src *strings.Reader) func() error { return ofBufio(bufio.NewReader(src)) }},
 			{"bufio-reset", 4096, func(src *strings.Reader) func() error { again.Reset(src); return ofBufio(again) }},
@@ -48,6 +48,6 @@ func BenchmarkWindowRivals(b *testing.B) {
 				b.ReportMetric(float64(rival.held), "held-B")
 			})
 		}
-		w.release()
+		w.releaseLarge()
 	}
 }

@@ -28,28 +28,28 @@ func (b *Body) free() {
 	}
 }
 
-// reader returns the body of a request.
-func (b *Body) reader() io.ReadCloser {
+// newReader returns the body of a request.
+func (b *Body) newReader() io.ReadCloser {
 	b.readers.Add(1)
 	return &bodyReader{b, b.data}
 }
 
-// bodyReader lets go of what it has read, because the transport holds on to it
-// for as long as the answer runs.
+// bodyReader drops the bytes that it has read, because the transport keeps the reader for as long
+// as the answer runs.
 type bodyReader struct {
-	body *Body
-	rest []byte
+	body   *Body
+	unread []byte
 }
 
 // Read notes when all was read: only then can the service have seen a whole request,
 // and an error be one of its own.
 func (r *bodyReader) Read(b []byte) (int, error) {
-	n := copy(b, r.rest)
-	r.rest = r.rest[n:]
-	if len(r.rest) > 0 {
+	n := copy(b, r.unread)
+	r.unread = r.unread[n:]
+	if len(r.unread) > 0 {
 		return n, nil
 	}
-	r.rest = nil
+	r.unread = nil
 	if r.body != nil {
 		r.body.sent.Store(true)
 		r.body = nil

@@ -7,8 +7,8 @@ import (
 	"sluice/stream"
 )
 
-// Budgeted is a Runner whose turns have a budget each, unless they run within a turn that
-// has one: they share that. A turn that continues has spent what it had spent before.
+// Budgeted is a Runner whose turns have a budget each, unless they run within a turn that has one:
+// they share that. A continued turn begins with the tokens that it has already spent.
 type Budgeted struct {
 	stream.Runner
 	Tokens int // 0: none

@@ -30,22 +30,22 @@ type call struct {
 	cancel context.CancelCauseFunc
 	watchdog
 
-	asked   *chat.ModelRequest // the caller's
-	req     *chat.ModelRequest // without tools that the provider does not take
-	omit    Omit               // what body leaves out
-	dropped int                // tools that this call has learned not to send
-	body    *Body              // nil once no attempt can need it
+	callerRequest *chat.ModelRequest // the caller's
+	req           *chat.ModelRequest // without tools that the provider does not take
+	omit          Omit               // what body leaves out
+	dropped       int                // tools that this call has learned not to send
+	body          *Body              // nil once no attempt can need it
 	// yield is the caller's. Its error ends the call, and is not the model's
 	// fault.
 	yield    func(*chat.Chunk) error
 	yieldErr error
-	handed   bool // something was handed to yield, so nothing can be taken back
+	yielded  bool // something was handed to yield, so nothing can be taken back
 	// chunk is used again for each event.
 	chunk chat.Chunk
-	// said and end are of the attempt at hand, or of the last one. They lie here and not in
+	// tally and end are of the attempt at hand, or of the last one. They lie here and not in
 	// the frames of functions that wait for the model (docs/performance.md).
-	said tally
-	end  ending
+	tally tally
+	end   ending
 	// spent is the usage of empty answers that were asked for again, total that of all with the
 	// answer at hand.
 	spent, total chat.Usage
@@ -54,7 +54,7 @@ type call struct {
 // newCall begins a call and starts its watchdog. The caller must call free, which
 // stops it.
 func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield func(*chat.Chunk) error) *call {
-	c := &call{m: m, parent: parent, asked: req, req: req, yield: yield}
+	c := &call{m: m, parent: parent, callerRequest: req, req: req, yield: yield}
 	c.ctx, c.cancel = context.WithCancelCause(parent)
 	c.watchdog.start(m.cfg.First, m.cfg.Idle, m.cfg.Policy != PolicyGemini, func() { c.cancel(errSilent) })
 	return c
@@ -72,57 +72,59 @@ func (c *call) stream() error {
 	if c.parent.Err() != nil {
 		return fault.Cause(c.parent)
 	}
-	c.render()
+	c.renderBody()
 	done, err := c.m.cfg.Breaker.Allow(c.ctx)
 	if err != nil {
 		return c.refusedByBreaker(err)
 	}
 	c.end.verdict = breaker.Neutral // of a call without an attempt
-	defer c.report(done)            // also if yield panics
-	err = c.attempts()
-	c.report(done)
-	c.pay()
+	defer c.reportVerdict(done)     // also if yield panics
+	err = c.makeAttempts()
+	c.reportVerdict(done)
+	c.yieldOwedUsage()
 	if err != nil {
 		return err
 	}
-	return c.result()
+	return c.callError()
 }
 
-// report gives the breaker the verdict on the call. Further reports say nothing.
-func (c *call) report(done func(breaker.Verdict, error)) { done(c.end.verdict, brief(c.end.cause)) }
+// reportVerdict gives the breaker the verdict on the call. Further reports say nothing.
+func (c *call) reportVerdict(done func(breaker.Verdict, error)) {
+	done(c.end.verdict, withoutMessage(c.end.cause))
+}
 
-// attempts makes attempts until one ends well, or no other one may be made. Its error is that of a
+// makeAttempts makes attempts until one ends well, or no other one may be made. Its error is that of a
 // limit of ours.
-func (c *call) attempts() error {
+func (c *call) makeAttempts() error {
 	for n, retries, empties := 1, 0, 0; ; n++ {
-		leave, err := c.enter()
+		leave, err := c.awaitGate()
 		if err != nil {
 			return err
 		}
-		c.attempt(n, leave)
-		if c.learn() {
+		c.makeAttempt(n, leave)
+		if c.dropRefused() {
 			continue
 		}
 		if c.end.empty {
 			empties++
 		}
-		if retries++; !c.end.retry || c.handed || empties > 1 || retries > c.m.cfg.Retries || !c.sleep(c.end.wait+c.backoff(retries)) || c.m.cfg.Breaker.OpenFor() > 0 {
+		if retries++; !c.end.retry || c.yielded || empties > 1 || retries > c.m.cfg.Retries || !c.sleep(c.end.wait+c.backoff(retries)) || c.m.cfg.Breaker.OpenFor() > 0 {
 			return nil
 		}
-		c.spend()
+		c.recordSpent()
 	}
 }
 
-// spend notes the usage of an answer that is asked for again: it was paid for.
-func (c *call) spend() {
+// recordSpent notes the usage of an answer that is asked for again: it was paid for.
+func (c *call) recordSpent() {
 	if c.end.empty {
 		c.spent.Add(c.end.owed)
 	}
 }
 
-// enter waits until another attempt may be made. Its error is that of a limit of ours, which
-// says nothing about the service.
-func (c *call) enter() (leave func(tokens int), err error) {
+// awaitGate waits until another attempt may be made. Its error is that of our own limit, and tells
+// nothing about the service.
+func (c *call) awaitGate() (leave func(tokens int), err error) {
 	if c.m.cfg.Gate == nil {
 		return nil, nil
 	}
@@ -131,40 +133,40 @@ func (c *call) enter() (leave func(tokens int), err error) {
 	return c.m.cfg.Gate(c.ctx)
 }
 
-// used returns how many tokens the last attempt has used; of an answer that was cut, about how
+// usedTokens returns how many tokens the last attempt has used; of an answer that was cut, about how
 // many.
-func (c *call) used() int {
-	u := &c.said.usage
-	if !c.said.reported && *u == (chat.Usage{}) && (c.said.Size > 0 || c.end.outcome == OutcomeCancelled) {
-		return estimate(c.said.prompt) + estimate(c.said.Size)
+func (c *call) usedTokens() int {
+	u := &c.tally.usage
+	if !c.tally.reported && *u == (chat.Usage{}) && (c.tally.Size > 0 || c.end.outcome == OutcomeCancelled) {
+		return estimateTokens(c.tally.prompt) + estimateTokens(c.tally.Size)
 	}
 	return u.InputTokens + u.OutputTokens + u.ThinkingTokens
 }
 
-// render makes the body of the requests.
-func (c *call) render() {
-	c.omit, c.req = c.m.learned.Omit(), c.m.sendable(c.asked)
+// renderBody makes the body of the requests.
+func (c *call) renderBody() {
+	c.omit, c.req = c.m.learned.Omit(), c.m.withoutRefusedTools(c.callerRequest)
 	c.body = bodies.Get().(*Body)
-	c.body.data = c.m.render(c.body.data, c.req, c.omit)
+	c.body.data = c.m.renderRequest(c.body.data, c.req, c.omit)
 }
 
-// canOmit says whether the request was refused for a member that it can do without. Of forms,
-// Forms decides.
+// canOmit reports whether the request was refused for a member that it can do without. Members that
+// ask for a form are left to Forms.
 func (c *call) canOmit(r *Refusal) bool {
-	return r.badRequest() && r.Member != "" && !isForm(r.Member) && c.sent(r.Member)
+	return r.badRequest() && r.Member != "" && !isForm(r.Member) && c.hasMember(r.Member)
 }
 
-// learn says whether the request is to be sent once more without a member, or a tool, that the
-// model does not take. That is no retry: nothing has failed but our guess.
-func (c *call) learn() bool {
+// dropRefused reports whether the request is to be sent once more without a member, or a tool, that
+// the model does not take. This is not a retry: only our guess about the model was wrong.
+func (c *call) dropRefused() bool {
 	r, ok := errors.AsType[*Refusal](c.end.cause)
-	if !ok || c.handed || c.ctx.Err() != nil {
+	if !ok || c.yielded || c.ctx.Err() != nil {
 		return false
 	}
 	again := (r.Member == "" || r.Guessed) && c.dropTool(r) || c.dropMember(r)
 	if again {
 		c.body.free()
-		c.render()
+		c.renderBody()
 	}
 	return again
 }
@@ -182,63 +184,63 @@ func (c *call) dropMember(r *Refusal) bool {
 	return again
 }
 
-// sent says whether the request holds member, so that another one without it can fare
-// better. What the configuration adds to each request stays in it.
-func (c *call) sent(member string) bool {
-	without := c.m.render(nil, c.req, append(slices.Clone(c.omit), member))
+// hasMember reports whether the request holds member, so that another one without it can fare better.
+// Members from the configuration (Extra) stay in every request.
+func (c *call) hasMember(member string) bool {
+	without := c.m.renderRequest(nil, c.req, append(slices.Clone(c.omit), member))
 	return !bytes.Equal(without, c.body.data)
 }
 
-// attempt makes one attempt and reports how it ended to log and metrics.
+// makeAttempt makes one attempt and reports how it ended to log and metrics.
 // leave, unless nil, gets the tokens that it has used.
-func (c *call) attempt(n int, leave func(tokens int)) {
+func (c *call) makeAttempt(n int, leave func(tokens int)) {
 	start := time.Now()
-	c.said = tally{}
+	c.tally = tally{}
 	c.end = ending{}
 	c.end.verdict, c.end.outcome = breaker.Neutral, OutcomeCancelled // if yield panics
 	defer func() {
 		elapsed := time.Since(start)
 		if leave != nil {
-			leave(c.used())
+			leave(c.usedTokens())
 		}
 		c.logResult(n, elapsed)
-		c.measure(n)
-		c.m.count(c.end.outcome, c.said.usage, elapsed)
+		c.recordSpan(n)
+		c.m.countAttempt(c.end.outcome, c.tally.usage, elapsed)
 	}()
 	c.logCall(n)
-	c.conclude(c.run())
+	c.concludeAttempt(c.runAttempt())
 }
 
-// conclude notes how an attempt ended that returned err. Inlined, its frame would lie on
+// concludeAttempt notes how an attempt ended that returned err. Inlined, its frame would lie on
 // the stack while the model is waited for.
 //
 //go:noinline
-func (c *call) conclude(err error) {
-	c.end = c.judge(err)
-	if c.said.reported && !c.said.paid {
-		c.end.owed = c.said.usage
+func (c *call) concludeAttempt(err error) {
+	c.end = c.judgeEnding(err)
+	if c.tally.reported && !c.tally.paid {
+		c.end.owed = c.tally.usage
 	}
 }
 
-// measure records the last attempt in the call's span.
-func (c *call) measure(n int) {
+// recordSpan records the last attempt in the call's span.
+func (c *call) recordSpan(n int) {
 	if span := trace.Of(c.parent); span.On() {
-		said := &c.said
+		said := &c.tally
 		span.Usage(said.usage.InputTokens, said.usage.OutputTokens, said.usage.ThinkingTokens)
 		span.Replied(said.usage.CachedTokens, string(said.finish))
 		span.Int("sluice.attempts", n)
 	}
 }
 
-// run opens an answer and hands its chunks on, until it ends.
-func (c *call) run() error {
-	c.said.prompt = len(c.body.data)
+// runAttempt opens an answer and hands its chunks on, until it ends.
+func (c *call) runAttempt() error {
+	c.tally.prompt = len(c.body.data)
 	ans, err := c.m.src.Open(c.ctx, c.req, c.body)
 	if err != nil {
 		return err
 	}
 	defer ans.Close()
-	defer c.said.close(ans)
+	defer c.tally.readStats(ans)
 	patient := c.m.cfg.Policy != PolicyGemini
 	if patient {
 		if s, ok := ans.(interface{ Listen(Pinged) }); ok {
@@ -248,15 +250,15 @@ func (c *call) run() error {
 	reported := false // how the answer ends
 	for first := true; ; first = false {
 		promised := c.chunk.More
-		c.clear()
+		c.clearChunk()
 		err := ans.Next(&c.chunk)
 		if err == io.EOF && first {
 			return errEmpty
 		}
 		if err == io.EOF || reported && c.brokeOff(err) {
-			return c.last(ans)
+			return c.yieldEnd(ans)
 		}
-		if err := c.handOn(ans, promised, err); err != nil {
+		if err := c.yieldEvent(ans, promised, err); err != nil {
 			return err
 		}
 		if patient && !reported && ans.Finished() {
@@ -266,76 +268,75 @@ func (c *call) run() error {
 	}
 }
 
-// brokeOff says whether err is that nothing more comes. Once the end was reported, that is not
+// brokeOff reports whether err is that nothing more comes. Once the end was reported, that is not
 // a failure: only figures can be missing.
 func (c *call) brokeOff(err error) bool {
 	_, broken := errors.AsType[*transportError](err)
 	return broken && c.parent.Err() == nil
 }
 
-// last hands on the end of an answer.
-func (c *call) last(ans Stream) error {
+// yieldEnd hands on the end of an answer.
+func (c *call) yieldEnd(ans Stream) error {
 	if err := ans.End(&c.chunk); err != nil {
 		return err
 	}
-	if err := c.said.add(&c.chunk); err != nil {
+	if err := c.tally.addChunk(&c.chunk); err != nil {
 		return err
 	}
 	c.settleUsage(ans)
-	c.said.finish = c.chunk.Finish
-	return c.hand()
+	c.tally.finish = c.chunk.Finish
+	return c.yieldChunk()
 }
 
 // settleUsage completes the usage that a service reports in part, or not at all.
 func (c *call) settleUsage(ans Stream) {
 	if u := c.chunk.Usage; u != nil && u.Estimated && u.InputTokens == 0 {
-		c.said.split()
-		c.chunk.Usage = &c.said.usage
+		c.tally.splitTotal()
+		c.chunk.Usage = &c.tally.usage
 	}
-	if !c.said.reported && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
-		c.said.estimate(ans)
-		c.chunk.Usage = &c.said.usage
+	if !c.tally.reported && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
+		c.tally.estimateUsage(ans)
+		c.chunk.Usage = &c.tally.usage
 	}
 }
 
-// pay hands on the usage of the last answer, if that failed before it was reported: what was
-// used counts. The GEMINI_* model never did so.
-func (c *call) pay() {
+// yieldOwedUsage hands on the usage of the last answer if that answer failed before it did so: used
+// tokens count. The GEMINI_* model never did so.
+func (c *call) yieldOwedUsage() {
 	end := &c.end
 	if c.m.cfg.Policy == PolicyGemini || end.owed == (chat.Usage{}) && c.spent == (chat.Usage{}) || end.err == nil || end.outcome == OutcomeCancelled {
 		return
 	}
-	c.clear()
+	c.clearChunk()
 	c.chunk.Usage = &end.owed
-	if err := c.hand(); err != nil {
+	if err := c.yieldChunk(); err != nil {
 		end.err, end.outcome = err, OutcomeCancelled
 	}
 }
 
-// clear empties the chunk and keeps the room of its parts.
-func (c *call) clear() {
+// clearChunk empties the chunk and keeps the room of its parts.
+func (c *call) clearChunk() {
 	parts := c.chunk.Parts
 	clear(parts)
 	c.chunk = chat.Chunk{}
 	c.chunk.Parts = parts[:0]
 }
 
-// handOn hands on what the chunk at hand holds, also if verdict is that the answer
-// ends with it: a blocked or botched answer has its price as well. The service is not
-// to blame for the time that takes.
-func (c *call) handOn(ans Stream, promised bool, verdict error) error {
+// yieldEvent hands on the content of the current chunk, even if verdict ends the answer: a blocked
+// or malformed answer has its price too. The service is not to blame for the time that takes.
+func (c *call) yieldEvent(ans Stream, promised bool, verdict error) error {
 	life, pinged := len(c.chunk.Parts) > 0 || c.m.cfg.Policy == PolicyGemini, false
 	if !life {
-		life, pinged = c.said.grown(ans)
+		life, pinged = c.tally.hasGrown(ans)
 	}
 	left := c.watchdog.pause(life)
-	err := c.said.add(&c.chunk)
+	err := c.tally.addChunk(&c.chunk)
 	if err != nil {
 		return err
 	}
 	if len(c.chunk.Parts) > 0 || promised && verdict == nil || verdict != nil && c.chunk.Usage != nil && !c.mayRepeat(verdict) {
 		c.chunk.More = verdict == nil && ans.Buffered()
-		err = c.hand()
+		err = c.yieldChunk()
 	}
 	if err == nil {
 		err = verdict
@@ -344,7 +345,7 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 		err = context.Cause(c.ctx)
 	}
 	if c.chunk.More {
-		c.watchdog.stay(left)
+		c.watchdog.extendDue(left)
 	} else {
 		c.watchdog.resume(left)
 	}
@@ -357,20 +358,20 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 // mayRepeat reports whether an answer that ends with verdict may be asked for again. Then its usage
 // waits, because nothing may be handed on before another attempt.
 func (c *call) mayRepeat(verdict error) bool {
-	return !c.handed && c.m.cfg.Policy != PolicyGemini && isEmptyEnd(verdict)
+	return !c.yielded && c.m.cfg.Policy != PolicyGemini && isEmptyEnd(verdict)
 }
 
-// hand hands on the chunk at hand.
-func (c *call) hand() error {
-	if !c.handed { // no attempt comes after this one
+// yieldChunk hands on the chunk at hand.
+func (c *call) yieldChunk() error {
+	if !c.yielded { // no attempt comes after this one
 		c.body.free()
-		c.handed, c.body = true, nil
+		c.yielded, c.body = true, nil
 		if len(c.chunk.Parts) > 0 {
 			trace.Of(c.parent).First()
 		}
 	}
 	if c.chunk.Usage != nil {
-		c.said.paid = true
+		c.tally.paid = true
 		c.addSpent()
 	}
 	c.chunk.Maker = c.m.cfg.Maker
@@ -388,8 +389,8 @@ func (c *call) addSpent() {
 	c.chunk.Usage = &c.total
 }
 
-// judge says how an attempt ended that returned err.
-func (c *call) judge(err error) ending {
+// judgeEnding says how an attempt ended that returned err.
+func (c *call) judgeEnding(err error) ending {
 	if err == nil {
 		return ending{verdict: breaker.Success, outcome: OutcomeOK}
 	}
@@ -398,7 +399,7 @@ func (c *call) judge(err error) ending {
 	}
 	r, refused := errors.AsType[*Refusal](err)
 	if refused {
-		c.m.complete(r)
+		c.m.completeRefusal(r)
 		r.settleMember(c.req)
 	}
 	switch cause := context.Cause(c.ctx); {
@@ -411,13 +412,13 @@ func (c *call) judge(err error) ending {
 	return c.m.endingOf(err)
 }
 
-// complete makes a refusal fit to be reported, and uses the wait from its message if that is
-// longer than what is known.
-func (m *Model) complete(r *Refusal) {
+// completeRefusal prepares a refusal for reports. It uses the wait in the message if that is longer
+// than the known one.
+func (m *Model) completeRefusal(r *Refusal) {
 	if m.cfg.Policy != PolicyGemini {
 		r.RetryAfter = max(r.RetryAfter, WaitIn(r.Message))
 	}
-	r.hide(m.secrets)
+	r.hideSecrets(m.secrets)
 }
 
 // backoff returns how long to wait after attempt n, with full jitter.
@@ -425,7 +426,7 @@ func (c *call) backoff(n int) time.Duration {
 	return c.m.cfg.Jitter(min(backoffBase<<(n-1), backoffCap))
 }
 
-// sleep waits, and says whether there is a point in continuing after it.
+// sleep waits, and reports whether there is a point in continuing after it.
 func (c *call) sleep(d time.Duration) bool {
 	if deadline, ok := c.parent.Deadline(); ok && time.Until(deadline) <= d {
 		return false
@@ -440,9 +441,9 @@ func (c *call) sleep(d time.Duration) bool {
 	}
 }
 
-// result returns the last attempt's error as the call's. An error that is not ours
+// callError returns the last attempt's error as the call's. An error that is not ours
 // is not touched.
-func (c *call) result() error {
+func (c *call) callError() error {
 	e, ok := errors.AsType[*fault.Error](c.end.err)
 	if !ok || c.end.outcome == OutcomeCancelled {
 		return c.end.err
@@ -462,5 +463,5 @@ func (c *call) refusedByBreaker(err error) error {
 	if !ok {
 		return fault.From(err)
 	}
-	return c.m.unavailable(open, open.RetryAfter).err
+	return c.m.unavailableEnding(open, open.RetryAfter).err
 }

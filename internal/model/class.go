@@ -30,12 +30,12 @@ func DefaultFallbackOn() []string {
 // An answer whose call cannot be read is classUnavailable; a Chain asks for it twice.
 func Class(err error) string {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		return refusal.class()
+		return refusal.failureClass()
 	}
 	if _, ok := errors.AsType[*Blocked](err); ok {
 		return classBlocked
 	}
-	if malformed(err) {
+	if isMalformedCall(err) {
 		return classUnavailable
 	}
 	f, ok := errors.AsType[*fault.Error](err)
@@ -59,9 +59,9 @@ func classOfFault(t fault.Type) string {
 	return ""
 }
 
-// class returns the class of a refusal, or "" for one that no other model would
+// failureClass returns the class of a refusal, or "" for one that no other model would
 // answer either: the request itself is at fault.
-func (e *Refusal) class() string {
+func (e *Refusal) failureClass() string {
 	switch e.Kind {
 	case KindServer, KindMalformed:
 		return classUnavailable
@@ -91,8 +91,8 @@ func classOfStatus(s int) string {
 	return classUnavailable
 }
 
-// malformed asks for a method, so that a Source that is not a codec of ours can say it too.
-func malformed(err error) bool {
+// isMalformedCall asks for a method, so that a Source that is not a codec of ours can say it too.
+func isMalformedCall(err error) bool {
 	var m interface{ MalformedCall() bool }
 	return errors.As(err, &m) && m.MalformedCall()
 }

@@ -1,6 +1,6 @@
-// Package model is what calls of all language models have in common: attempts and
-// their retries, timeouts, the circuit breaker, limits, the log and the metrics. What
-// differs between providers is a Codec.
+// Package model is what calls of all language models have in common: attempts and their retries,
+// timeouts, the circuit breaker, limits, the log and the metrics. A Codec has the differences
+// between providers.
 //
 // A call goes through these hands:
 //
@@ -16,14 +16,13 @@
 //     breaker's verdict, the error type, whether and when to try again.
 //   - Each attempt is logged and measured; metrics count a call once.
 //
-// On top of that stand a Chain, which answers with another model when one
-// fails, and Forms, which ask for JSON that keeps to a schema. Both are Links,
-// as a Model is: the caller sees no difference.
+// A Chain and Forms stand on top of that. A Chain answers with another model when one fails, and
+// Forms asks for JSON that fits a schema. Both are Links, as a Model is: the caller sees no
+// difference.
 //
-// A Model is safe for concurrent use. A call runs on the goroutine of its
-// caller, who is called back with each chunk and may take its time: while it
-// does, no timeout runs. What a chunk points to is valid until the callback
-// returns.
+// A Model is safe for concurrent use. A call runs on the goroutine of its caller. The caller's
+// yield gets each chunk and may take its time: during it the timeouts pause. A chunk and its slices
+// are valid until yield returns.
 package model
 
 import (
@@ -48,49 +47,49 @@ type Codec interface {
 
 // Answer reads one answer, event by event, and keeps what spans them.
 type Answer interface {
-	// Decode reads an event of the stream and appends what it holds to c.Parts, calls
-	// only when they are whole; c.Usage points to the latest figures, if the event had
-	// some. name is empty if the event has none, and data is valid until Decode returns.
-	// Errors are *Refusal, *Blocked or *Malformed, or wrap ErrUnreadable or ErrTooLarge;
-	// they hold no word of the model's.
+	// Decode reads an event of the stream and appends its content to c.Parts. A call is appended
+	// only when it is complete. c.Usage points to the latest figures, if the event had some. name
+	// is empty if the event has none, and data is valid until Decode returns. Errors are *Refusal,
+	// *Blocked or *Malformed, or wrap ErrUnreadable or ErrTooLarge; they hold no word of the
+	// model's.
 	Decode(name string, data []byte, c *chat.Chunk) error
-	// Over says that the protocol reported the end: nothing after it is read.
-	Over() bool
+	// HasEnded says that the protocol reported the end: nothing after it is read.
+	HasEnded() bool
 	// Finished says that the protocol said how the answer ends, as with a finish reason. Usage or
 	// an error may follow, or nothing.
 	Finished() bool
-	// End completes the answer at the end of the stream: it appends the calls that were
-	// held back, sets c.Finish and c.Usage, or says why the answer is no good, with
-	// ErrCut, ErrNoText or an error as of Take.
+	// End completes the answer at the end of the stream: it appends the pending calls and sets
+	// c.Finish and c.Usage. For an unusable answer it returns ErrCut, ErrNoText or the error of its
+	// ending.
 	End(c *chat.Chunk) error
-	// Whole reads a reply that is one JSON document in place of a stream; End follows.
-	Whole(body []byte, c *chat.Chunk) error
-	// Note returns what the log says about the answer, so far.
-	Note() Note
+	// DecodeDocument reads a reply that is one JSON document in place of a stream; End follows.
+	DecodeDocument(body []byte, c *chat.Chunk) error
+	// Stats returns the figures of the answer so far, for the log.
+	Stats() Stats
 	// Reset makes the Answer ready for another one.
 	Reset()
 }
 
 // Asker is an Answer that receives the request before its first event.
-type Asker interface{ Asked(req *chat.ModelRequest) }
+type Asker interface{ SetRequest(req *chat.ModelRequest) }
 
-// PassingOver is a Codec of a protocol whose events may hold more than anybody reads. It
-// removes that in place, from a line of the stream of which the end may be missing, and returns
-// how much is left; the same line may come again with more behind it.
+// PassingOver is a Codec of a protocol whose events may hold more than anybody reads. It removes
+// the unread bytes in place and returns the length of the remaining line. The end of the line may
+// be missing: the same line may come again with more behind it.
 type PassingOver interface{ PassOver(line []byte) int }
 
-// Note is what the log says about an answer.
-type Note struct {
+// Stats holds the figures of an answer for the log.
+type Stats struct {
 	TextLength int    // bytes of text, without thoughts
 	Finish     string // the provider's word for the ending; empty: none yet
 	Unknown    string // a word for the ending that no table has; empty: none
 	Model      string // the name in the answer; empty: none
-	// Size is how much of the answer was taken, in bytes of any kind: what makes it grow
-	// is a sign of life, also where it completes no part yet, as a piece of a call.
+	// Size is the number of bytes that were taken, of any kind. If it grows, the service lives,
+	// even if no part is complete yet, such as a piece of a call.
 	Size int
 	// Pings is how many events said that the service lives, and nothing else.
 	Pings int
-	// Usage is the latest that is known; nil: what the chunks reported.
+	// Usage is the latest usage; nil means the last one in a chunk.
 	Usage *chat.Usage
 }
 
@@ -106,11 +105,11 @@ func (b *Budget) Grow(n int) error {
 }
 
 // Omit lists the members of requests that a provider does not take, by the names that
-// Refusal.Member gives them. One that gives way in steps is listed once a step that was
-// refused. It is never changed, only replaced.
+// Refusal.Member gives them. A member that gives way in steps is listed once for each refused step.
+// It is never changed, only replaced.
 type Omit []string
 
-// Has says whether member is in o.
+// Has reports whether member is in o.
 func (o Omit) Has(member string) bool { return slices.Contains(o, member) }
 
 // Times returns how many steps of member were refused.
@@ -123,8 +122,8 @@ func (o Omit) Times(member string) (n int) {
 	return n
 }
 
-// distinct returns how many members are in o.
-func (o Omit) distinct() (n int) {
+// countDistinct returns how many members are in o.
+func (o Omit) countDistinct() (n int) {
 	for i, m := range o {
 		if !slices.Contains(o[:i], m) {
 			n++

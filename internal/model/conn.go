@@ -11,7 +11,7 @@ import (
 // requests are those on their way, head and body.
 var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// conn is a connection on which the head of a request leaves with its body, in one write.
+// conn is a connection that sends the head of a request and its body in one write.
 //
 // net/http sends the head by itself and the body at once after it, as it does not know that
 // ours is in memory, and makes a buffer for each body. Like net/http it has one goroutine that
@@ -62,7 +62,7 @@ func (c *conn) ReadFrom(r io.Reader) (sent int64, err error) {
 	return sent, err
 }
 
-// isHead says whether p is a whole head that a body of known length follows.
+// isHead reports whether p is a whole head that a body of known length follows.
 func isHead(p []byte) bool {
 	return bytes.HasPrefix(p, []byte("POST ")) && bytes.HasSuffix(p, []byte("\r\n\r\n")) &&
 		bytes.Contains(p, []byte("\r\nContent-Length: ")) && !bytes.Contains(p, []byte("\r\nContent-Length: 0\r\n"))

@@ -38,34 +38,34 @@ type ending struct {
 	retry bool
 	empty bool // the answer came to its end and holds nothing: one retry is enough
 	wait  time.Duration
-	owed  chat.Usage // what was reported of it and not handed on
+	owed  chat.Usage // usage that was reported and not handed on
 }
 
 // endingOf puts err, as an attempt returned it, into the words of docs/events.md. For the breaker
-// only answers that did not come are failures: what came to its end, or cannot be read, is neutral.
+// only a missing answer is a failure. An answer that ended, or cannot be read, is neutral.
 func (m *Model) endingOf(err error) ending {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return m.refusedEnding(r)
 	}
 	if _, ok := errors.AsType[*Malformed](err); ok {
-		return m.failed(breaker.Neutral, OutcomeError, fault.ModelError, malformedMessage, err)
+		return m.failedEnding(breaker.Neutral, OutcomeError, fault.ModelError, malformedMessage, err)
 	}
 	if _, ok := errors.AsType[*Blocked](err); ok {
-		return m.failed(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, err)
+		return m.failedEnding(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, err)
 	}
 	if e, ok := errors.AsType[*Defect](err); ok {
-		return m.failed(breaker.Neutral, OutcomeError, fault.Internal, fault.From(e).Message, e)
+		return m.failedEnding(breaker.Neutral, OutcomeError, fault.Internal, fault.From(e).Message, e)
 	}
 	if errors.Is(err, ErrOurRequest) {
-		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, err)
+		return m.failedEnding(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, err)
 	}
 	if errors.Is(err, errSilent) {
-		return m.failed(breaker.Failure, OutcomeTimeout, fault.Timeout, timeoutMessage, err)
+		return m.failedEnding(breaker.Failure, OutcomeTimeout, fault.Timeout, timeoutMessage, err)
 	}
 	if fault.Shortage(err) {
 		return m.shortageEnding(err)
 	}
-	end := m.unavailable(err, 0)
+	end := m.unavailableEnding(err, 0)
 	switch {
 	case isEmptyEnd(err):
 		end.verdict, end.retry, end.empty = breaker.Neutral, m.cfg.Policy != PolicyGemini || errors.Is(err, ErrNoText), true
@@ -84,14 +84,14 @@ func isEmptyEnd(err error) bool {
 	return givenUp || errors.Is(err, ErrNoText)
 }
 
-// refusedEnding judges what the service has reported.
+// refusedEnding judges a refusal by the service.
 func (m *Model) refusedEnding(r *Refusal) ending {
 	end := m.refusedAs(m.cfg.Policy.kindOf(r), r)
 	end.retry = end.retry && !r.NoRetry
 	return end
 }
 
-// kindOf returns what a refusal means.
+// kindOf returns the meaning of a refusal.
 func (p Policy) kindOf(r *Refusal) Kind {
 	if r.Kind != KindStatus {
 		return r.Kind
@@ -111,30 +111,30 @@ func (p Policy) kindOf(r *Refusal) Kind {
 	return KindServer
 }
 
-// refusedAs returns the ending of a refusal. What is the caller's mistake or a limit
-// says nothing about the service's health, and so is neutral for the breaker; a
-// redirect counts, because nothing answers at the configured place.
+// refusedAs returns the ending of a refusal. A mistake of the caller and a limit are neutral for
+// the breaker, since the service is healthy. A redirect is a failure, because nothing answers at
+// the configured place.
 func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	switch kind {
 	case KindRateLimited:
 		return m.rateLimited(r)
 	case KindQuota, KindMisconfigured:
-		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, misconfiguredMessage, r)
+		return m.failedEnding(breaker.Neutral, OutcomeRejected, fault.ModelError, misconfiguredMessage, r)
 	case kindRedirect:
-		return m.failed(breaker.Failure, OutcomeRejected, fault.ModelError, misconfiguredMessage, r)
+		return m.failedEnding(breaker.Failure, OutcomeRejected, fault.ModelError, misconfiguredMessage, r)
 	case KindRejected, KindOverflow:
-		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, r)
+		return m.failedEnding(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, r)
 	case KindBlocked:
-		return m.failed(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, r)
+		return m.failedEnding(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, r)
 	case KindMalformed:
-		return m.failed(breaker.Neutral, OutcomeError, fault.ModelError, malformedMessage, &Malformed{Reason: r.Brief()})
+		return m.failedEnding(breaker.Neutral, OutcomeError, fault.ModelError, malformedMessage, &Malformed{Reason: r.Brief()})
 	}
 	return m.brokenDown(r)
 }
 
 // rateLimited returns the ending of a refusal that has a limit for its reason.
 func (m *Model) rateLimited(r *Refusal) ending {
-	end := m.failed(breaker.Neutral, OutcomeRateLimited, fault.ModelRateLimited, rateLimitedMessage, r)
+	end := m.failedEnding(breaker.Neutral, OutcomeRateLimited, fault.ModelRateLimited, rateLimitedMessage, r)
 	end.err.(*fault.Error).RetryAfter = m.limitedFor(r.RetryAfter)
 	end.retry = r.RetryAfter > 0 && r.RetryAfter <= maxWaitInCall
 	end.wait = r.RetryAfter
@@ -143,7 +143,7 @@ func (m *Model) rateLimited(r *Refusal) ending {
 
 // brokenDown returns the ending of a refusal that the service is the reason of.
 func (m *Model) brokenDown(r *Refusal) ending {
-	end := m.unavailable(r, r.RetryAfter)
+	end := m.unavailableEnding(r, r.RetryAfter)
 	end.wait = r.RetryAfter
 	end.retry = m.cfg.Policy.worthAsking(r) && r.RetryAfter <= maxWaitInCall
 	return end
@@ -157,7 +157,7 @@ func (m *Model) limitedFor(given time.Duration) time.Duration {
 	return given
 }
 
-// worthAsking says whether a service that failed with r may do better a moment later.
+// worthAsking reports whether a service that failed with r may do better a moment later.
 func (p Policy) worthAsking(r *Refusal) bool {
 	if p != PolicyGemini {
 		return r.Status >= 500 || r.Status == http.StatusRequestTimeout || r.Kind == KindServer
@@ -175,9 +175,9 @@ func (m *Model) shortageEnding(err error) ending {
 	return ending{err: fault.NewOverloaded(m.cfg.Service, err), cause: err, verdict: breaker.Neutral, outcome: OutcomeOverloaded}
 }
 
-// failed makes an ending that is not tried again. message is for the client; cause is
-// only logged, and judged by what it wraps.
-func (m *Model) failed(v breaker.Verdict, outcome string, t fault.Type, message string, cause error) ending {
+// failedEnding makes an ending without a retry. message is for the client. cause is for the log,
+// the breaker and Class.
+func (m *Model) failedEnding(v breaker.Verdict, outcome string, t fault.Type, message string, cause error) ending {
 	return ending{
 		err:     &fault.Error{Type: t, Message: message, Service: m.cfg.Service, Err: cause},
 		cause:   cause,
@@ -186,10 +186,10 @@ func (m *Model) failed(v breaker.Verdict, outcome string, t fault.Type, message 
 	}
 }
 
-// unavailable is the ending of a service that does not work. The client is asked to come back
+// unavailableEnding is the ending of a service that does not work. The client is asked to come back
 // after retryAfter, or after unavailableRetry if the service named no time.
-func (m *Model) unavailable(cause error, retryAfter time.Duration) ending {
-	end := m.failed(breaker.Failure, OutcomeError, fault.ModelUnavailable, fault.ModelUnavailableMessage, cause)
+func (m *Model) unavailableEnding(cause error, retryAfter time.Duration) ending {
+	end := m.failedEnding(breaker.Failure, OutcomeError, fault.ModelUnavailable, fault.ModelUnavailableMessage, cause)
 	if retryAfter == 0 {
 		retryAfter = unavailableRetry
 	}
@@ -197,8 +197,8 @@ func (m *Model) unavailable(cause error, retryAfter time.Duration) ending {
 	return end
 }
 
-// worthRedialing says whether err is a fault of a connection that a new one may
-// not have. A certificate stays what it is.
+// worthRedialing reports whether err is a fault of a connection that a new one may not have. A
+// distrusted certificate stays distrusted.
 func worthRedialing(err error) bool {
 	_, broken := errors.AsType[*transportError](err)
 	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)

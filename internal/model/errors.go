@@ -10,7 +10,7 @@ import (
 	"sluice/internal/base/redact"
 )
 
-// Ways in which an answer can fail without saying so.
+// Errors of answers that do not report their failure.
 var (
 	errSilent     = errors.New("no chunk in time")
 	errEmpty      = errors.New("stream ended without a chunk")
@@ -32,7 +32,7 @@ var ErrMalformedCall = errors.New("malformed function call")
 // of the model's.
 type Malformed struct{ Reason string }
 
-// It is for the log, and has no text of the model's: Reason names what was wrong.
+// It is for the log and quotes nothing of the model: Reason names the fault.
 func (e *Malformed) Error() string { return ErrMalformedCall.Error() + ": " + e.Reason }
 
 // Unwrap makes errors.Is find ErrMalformedCall.
@@ -47,7 +47,7 @@ type Blocked struct{ Reason string }
 // It is for the log. Reason is the provider's word.
 func (e *Blocked) Error() string { return fmt.Sprintf("blocked: %q", e.Reason) }
 
-// Kind says what a Refusal means, where its status does not.
+// Kind is the meaning of a Refusal, unless its status says it.
 type Kind int
 
 // Kinds of refusals. docs/models.md says what becomes of each.
@@ -68,18 +68,18 @@ const (
 // Refusal is an error that the provider reported, as an HTTP status or in the stream.
 type Refusal struct {
 	Status     int    // HTTP's, or the error's own code; 0: not known
-	Kind       Kind   // what the codec knows beyond the status
+	Kind       Kind   // the codec's knowledge beyond the status
 	Type, Code string // the provider's words, if Word took them; they may be logged
 	// Member is the member of the request, one that was sent of our own accord, that
 	// the provider does not take; empty: the refusal is about something else.
 	Member string
-	// Guessed says that Member stands in Message alone, which may quote the request. The
-	// frame, which knows the request, decides whether it counts.
+	// Guessed is true if Member stands in Message alone. Message may quote the request. The frame,
+	// which knows the request, decides whether it counts.
 	Guessed bool
-	// Place is where in the request the fault is, in a field of the error: "tools[1].function". Empty:
-	// there is no such field.
+	// Place is where in the request the fault is, in a field of the error: "tools[1].function". It
+	// is empty without such a field.
 	Place      string
-	Message    string        // the provider's text, which may quote the request: never logged
+	Message    string        // the provider's text; never logged, since it may quote the request
 	RetryAfter time.Duration // 0: not reported
 	NoRetry    bool          // the provider asked not to be asked again
 }
@@ -92,25 +92,25 @@ func (e *Refusal) Error() string {
 	return e.Brief() + ": " + Shorten(e.Message)
 }
 
-// Brief returns the text for a log in which no word of the provider's messages may
-// stand, as they quote requests.
+// Brief returns the text for a log. It leaves out the provider's message, because messages quote
+// requests.
 func (e *Refusal) Brief() string {
 	return strings.TrimRight(fmt.Sprintf("upstream answered %d %s %s", e.Status, e.Type, e.Code), " ")
 }
 
-// hide takes secrets out of e, should the service repeat them.
-func (e *Refusal) hide(secrets *redact.Scrubber) {
+// hideSecrets takes secrets out of e, should the service repeat them.
+func (e *Refusal) hideSecrets(secrets *redact.Scrubber) {
 	for _, s := range []*string{&e.Type, &e.Code, &e.Message} {
 		*s = secrets.Text(*s)
 	}
 }
 
-// Defect is a failure that is neither the service's nor the network's: a bug of ours,
-// or of a library's. What holds no word of anybody's.
-type Defect struct{ What string }
+// Defect is a failure that is neither the service's nor the network's: a bug of ours, or of a
+// library's. Reason quotes neither a request nor an answer.
+type Defect struct{ Reason string }
 
 // It names what we did wrong, without bytes of the request.
-func (e *Defect) Error() string { return e.What }
+func (e *Defect) Error() string { return e.Reason }
 
 // transportError is a failure of the connection.
 type transportError struct{ err error }
@@ -134,8 +134,8 @@ func streamError(err error) error {
 	return &transportError{err}
 }
 
-// brief returns err without the provider's message, if it has one.
-func brief(err error) error {
+// withoutMessage returns err without the provider's message, if it has one.
+func withoutMessage(err error) error {
 	if err == nil { // nearly always, and before b is made
 		return nil
 	}

@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// Limits on what a service may send (docs/design.md, "Limits").
+// Limits on the data of a service (docs/design.md, "Limits").
 const (
 	maxChunk     = 1 << 20  // bytes of one event's data
 	maxAnswer    = 2 << 20  // bytes of one answer
 	maxErrorBody = 64 << 10 // bytes read of an error that does not come as an event
 )
 
-// What the event reader finds in place of an event.
+// Errors of the event reader if something else comes in place of an event.
 var (
 	errBare     = errors.New("bare JSON")
 	errDocument = fmt.Errorf("%w: a JSON document", ErrUnreadable)
@@ -28,7 +28,7 @@ type eventReader struct {
 	in    window
 	name  string // of the event under way
 	data  []byte // of it
-	some  bool   // it has data, which may be empty
+	some  bool   // it has data, perhaps empty
 	bare  []byte // the line that begins the bare JSON; nil: none so far
 	broad bool   // bare JSON may be an answer, and an error may be a field of its own
 	begun bool   // a line was read
@@ -44,17 +44,17 @@ func (r *eventReader) reset(body io.Reader, broad bool) {
 	r.bare, r.broad, r.begun, r.pinged = nil, broad, false, nil
 }
 
-// next returns the name and the data of the next event, its lines joined, valid until
-// the next call. After the last it returns io.EOF, or an error if the stream did not end
-// cleanly, or errBare if what comes is no event.
-func (r *eventReader) next() (name string, data []byte, err error) {
+// nextEvent returns the name and the data of the next event, its lines joined, valid until the next
+// call. After the last event it returns io.EOF, or an error if the stream did not end cleanly.
+// errBare means that bare JSON comes instead of an event.
+func (r *eventReader) nextEvent() (name string, data []byte, err error) {
 	if r.bare != nil {
 		return "", nil, errBare
 	}
 	r.name, r.data, r.some, r.torn = "", r.data[:0], false, false
 	for err == nil {
 		var line []byte
-		line, err = r.line()
+		line, err = r.nextLine()
 		value, isData := dataOf(line)
 		switch {
 		case len(line) == 0 && r.some && (err == nil || err == io.EOF):
@@ -64,13 +64,13 @@ func (r *eventReader) next() (name string, data []byte, err error) {
 		case isData && !r.some && r.in.skipBlank():
 			return r.name, value, nil
 		case isData:
-			err = r.add(value)
+			err = r.addData(value)
 		case len(line) == 0:
 			r.name = ""
 		case isJSON(line):
-			return r.begin(line)
+			return r.beginBare(line)
 		default:
-			if value, ok := r.other(line); ok {
+			if value, ok := r.readField(line); ok {
 				return "error", value, nil
 			}
 		}
@@ -78,8 +78,8 @@ func (r *eventReader) next() (name string, data []byte, err error) {
 	return "", nil, err
 }
 
-// add adds the value of a data line to the event under way.
-func (r *eventReader) add(value []byte) error {
+// addData adds the value of a data line to the event under way.
+func (r *eventReader) addData(value []byte) error {
 	if r.some {
 		r.data = append(r.data, '\n')
 	}
@@ -90,8 +90,8 @@ func (r *eventReader) add(value []byte) error {
 	return nil
 }
 
-// begin notes that bare JSON begins with line, and returns the event before it, or errBare.
-func (r *eventReader) begin(line []byte) (name string, data []byte, err error) {
+// beginBare notes that bare JSON begins with line, and returns the event before it, or errBare.
+func (r *eventReader) beginBare(line []byte) (name string, data []byte, err error) {
 	if len(line) > r.maxBare() {
 		return "", nil, ErrTooLarge
 	}
@@ -102,11 +102,11 @@ func (r *eventReader) begin(line []byte) (name string, data []byte, err error) {
 	return r.name, r.data, nil
 }
 
-// other reads a line that is not a data. ok says that it is an error, which is an event by
-// itself.
-func (r *eventReader) other(line []byte) (failure []byte, ok bool) {
+// readField reads a line of another field than data. ok is true for an error field, which makes an
+// event by itself.
+func (r *eventReader) readField(line []byte) (failure []byte, ok bool) {
 	if value, ok := fieldOf(line, "event"); ok {
-		r.name = r.names.of(value)
+		r.name = r.names.intern(value)
 	} else if line[0] == ':' && r.pinged != nil {
 		r.pinged.Ping()
 	}
@@ -123,10 +123,10 @@ func (r *eventReader) maxBare() int {
 	return maxErrorBody
 }
 
-// line returns the next line without its end, valid until the next read. A byte order mark
-// in front of the first one is no part of it.
-func (r *eventReader) line() ([]byte, error) {
-	line, err := r.in.line(maxChunk + len("data: "))
+// nextLine returns the next line without its end, valid until the next read. A byte order mark in
+// front of the first line is dropped.
+func (r *eventReader) nextLine() ([]byte, error) {
+	line, err := r.in.nextLine(maxChunk + len("data: "))
 	if !r.begun {
 		r.begun, line = true, bytes.TrimPrefix(line, []byte("\ufeff"))
 	}
@@ -153,16 +153,16 @@ func fieldOf(line []byte, field string) (value []byte, ok bool) {
 	return bytes.TrimPrefix(line[len(field)+1:], []byte(" ")), true
 }
 
-// isJSON says whether a line begins bare JSON: an object, an array, or the next
+// isJSON reports whether a line begins bare JSON: an object, an array, or the next
 // element of an array.
 func isJSON(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[' || line[0] == ',')
 }
 
-// rest returns the bare JSON: all that is left of the stream, of at most limit bytes.
+// readBare returns the bare JSON: all that is left of the stream, of at most limit bytes.
 // With ErrTooLarge come the first of more.
-func (r *eventReader) rest(limit int) ([]byte, error) {
+func (r *eventReader) readBare(limit int) ([]byte, error) {
 	if len(r.bare) > limit {
 		return r.bare[:limit], ErrTooLarge
 	}
@@ -177,10 +177,9 @@ func (r *eventReader) rest(limit int) ([]byte, error) {
 	return all, nil
 }
 
-// buffered says whether a whole event has arrived that next has not returned
-// yet. What is buffered but begins with anything else than an event's name or data,
-// such as a comment, is taken for nothing.
-func (r *eventReader) buffered() bool {
+// hasBuffered reports whether a whole event has arrived that next has not returned yet. A buffered
+// event must begin with its name or data: other beginnings, such as a comment, return false.
+func (r *eventReader) hasBuffered() bool {
 	if r.bare != nil {
 		return true
 	}
@@ -203,22 +202,22 @@ func (r *eventReader) buffered() bool {
 	}
 }
 
-// names keeps the names of events, of which a service has a few, or none.
-type names struct{ known []string }
+// names interns the names of events. A service has a few names at most.
+type names struct{ seen []string }
 
 // maxNames bounds the names that are kept.
 const maxNames = 16
 
-// of returns name as a string.
-func (l *names) of(name []byte) string {
-	for _, known := range l.known {
+// intern returns name as a string.
+func (l *names) intern(name []byte) string {
+	for _, known := range l.seen {
 		if known == string(name) {
 			return known
 		}
 	}
 	s := string(name)
-	if len(l.known) < maxNames && len(s) <= 64 {
-		l.known = append(l.known, s)
+	if len(l.seen) < maxNames && len(s) <= 64 {
+		l.seen = append(l.seen, s)
 	}
 	return s
 }

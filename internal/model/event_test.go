@@ -16,7 +16,7 @@ func readEvents(body io.Reader) (data []string, err error) {
 	r := eventReader{}
 	r.reset(body, false)
 	for {
-		_, b, err := r.next()
+		_, b, err := r.nextEvent()
 		if err != nil {
 			return data, err
 		}
@@ -83,8 +83,8 @@ func TestBuffered(t *testing.T) {
 	} {
 		r := eventReader{}
 		r.reset(strings.NewReader("data: a\n\n"+rest), false)
-		r.next()
-		if got := r.buffered(); got != want {
+		r.nextEvent()
+		if got := r.hasBuffered(); got != want {
 			t.Errorf("%q: %t, want %t", rest, got, want)
 		}
 	}

@@ -11,7 +11,7 @@ const (
 
 var (
 	ErrSilent  = errSilent
-	Estimate   = estimate
+	Estimate   = estimateTokens
 	FitNames   = fitNames
 	ToolSchema = toolSchema
 )

@@ -62,7 +62,7 @@ func (e *fakeEvent) refusal(status int) *model.Refusal {
 
 type fakeAnswer struct {
 	model.Budget
-	note    model.Note
+	note    model.Stats
 	usage   chat.Usage
 	pending string
 }
@@ -96,7 +96,7 @@ func (a *fakeAnswer) Decode(_ string, data []byte, c *chat.Chunk) error {
 	return a.Grow(len(e.Text) + len(e.Thought) + len(e.Piece))
 }
 
-func (a *fakeAnswer) Over() bool { return a.note.Finish == "over" }
+func (a *fakeAnswer) HasEnded() bool { return a.note.Finish == "over" }
 
 func (a *fakeAnswer) Finished() bool { return a.note.Finish != "" }
 
@@ -114,7 +114,7 @@ func (a *fakeAnswer) End(c *chat.Chunk) error {
 	return nil
 }
 
-func (a *fakeAnswer) Whole(body []byte, c *chat.Chunk) error {
+func (a *fakeAnswer) DecodeDocument(body []byte, c *chat.Chunk) error {
 	var e fakeEvent
 	if json.Unmarshal(body, &e) != nil || e.Text == "" {
 		return model.ErrUnreadable
@@ -122,7 +122,7 @@ func (a *fakeAnswer) Whole(body []byte, c *chat.Chunk) error {
 	return a.Decode("", body, c)
 }
 
-func (a *fakeAnswer) Note() model.Note {
+func (a *fakeAnswer) Stats() model.Stats {
 	n := a.note
 	n.Size = a.Size
 	return n

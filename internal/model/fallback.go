@@ -24,13 +24,12 @@ type Link interface {
 
 // ChainConfig describes a Chain.
 type ChainConfig struct {
-	// Links are the models, in the order in which they are asked: two or more, each
-	// once.
+	// Links are two or more different models, in the order in which they are asked.
 	Links []Link
-	// On lists the classes of failures after which the next one is asked.
+	// On lists the classes of failures after which the chain asks the next model.
 	On []string
-	// AfterText says that the next one is asked also after a failure in the middle of an answer,
-	// where what was shown can be taken back: see chat.ModelRequest.Retracts.
+	// AfterText allows the next model also after a failure within an answer, if the shown text can
+	// be reset: see chat.ModelRequest.Retracts.
 	AfterText bool
 	// Windows holds how many tokens a model takes, by key; 0: not known.
 	Windows map[string]int
@@ -42,11 +41,10 @@ type ChainConfig struct {
 // handed on goes to the next model; with ChainConfig.AfterText one that fails later does, too.
 // It is safe for concurrent use.
 //
-// What was handed on of an answer that failed, thoughts, calls and text, is taken back with a
-// chunk of Again; a chunk of Switch comes before the first part of another model's
-// answer. So text that was taken back is always followed by a Switch, or by the call's error:
-// then it stays. A request that names, in Answered, the model that the turn stays with begins
-// with that one.
+// If an answer fails, a chunk with Restarted resets its thoughts, calls and text. A chunk of Switch
+// comes before the first part of another model's answer. So text that was taken back is always
+// followed by a Switch, or by the call's error: then it stays. A request that names, in Answered,
+// the model that the turn stays with begins with that one.
 type Chain struct {
 	cfg       ChainConfig
 	fallbacks metrics.Counter
@@ -81,11 +79,11 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 	var first error
 	for i := 0; ; i++ {
 		l := links[i]
-		err := c.overflows(l, req, i == len(links)-1)
+		err := c.overflowError(l, req, i == len(links)-1)
 		if err == nil {
-			err = r.ask(l)
+			err = r.askModel(l)
 		}
-		if err == nil || !r.mayGoOn() {
+		if err == nil || !r.mayContinue() {
 			return err
 		}
 		if i == 0 {
@@ -93,18 +91,18 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 		}
 		reason := Class(err)
 		if i == len(links)-1 || !slices.Contains(c.cfg.On, reason) {
-			return final(first, err)
+			return reportedError(first, err)
 		}
-		if err := r.retract(l, reason); err != nil {
+		if err := r.retractAnswer(l, reason); err != nil {
 			return err
 		}
-		c.report(ctx, l, links[i+1], reason, req.Step)
+		c.reportFallback(ctx, l, links[i+1], reason, req.Step)
 	}
 }
 
-// overflows returns the error of a request that is too long for a model. If that is
-// none to continue after, or nobody is left to continue with, the provider decides.
-func (c *Chain) overflows(l Link, req *chat.ModelRequest, last bool) error {
+// overflowError returns the error of a request that is too long for a model. It returns nil if On
+// does not list overflow, or for the last model: then the provider decides.
+func (c *Chain) overflowError(l Link, req *chat.ModelRequest, last bool) error {
 	window := c.cfg.Windows[l.Key()]
 	if window == 0 || last || !slices.Contains(c.cfg.On, classOverflow) || requestBytes(req)/bytesPerToken <= window {
 		return nil
@@ -140,33 +138,33 @@ func requestBytes(req *chat.ModelRequest) int {
 	return n
 }
 
-// report counts and logs that another model is asked. reason is a class, so that no
+// reportFallback counts and logs that another model is asked. reason is a class, so that no
 // text of a provider's becomes a label.
-func (c *Chain) report(ctx context.Context, from, to Link, reason string, step int) {
+func (c *Chain) reportFallback(ctx context.Context, from, to Link, reason string, step int) {
 	c.fallbacks.Inc(from.Key(), to.Key(), reason)
 	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
 		Str("from", from.Key()).Str("to", to.Key()).Str("reason", reason).Int("step", step)).Msg("model_fallback")
 }
 
-// final returns what counts of the errors of a call that nobody answered: the last, or
+// reportedError returns what counts of the errors of a call that nobody answered: the last, or
 // the first if the last model was not even asked.
-func final(first, last error) error {
+func reportedError(first, last error) error {
 	if _, refused := errors.AsType[*breaker.OpenError](last); refused {
 		last = first
 	}
-	if f, ok := errors.AsType[*fault.Error](last); ok && malformed(last) {
+	if f, ok := errors.AsType[*fault.Error](last); ok && isMalformedCall(last) {
 		settled := *f // it was asked for twice
-		settled.Err = &asked{f.Err}
+		settled.Err = &askedTwice{f.Err}
 		return &settled
 	}
 	return last
 }
 
-// asked hides that a failure is one to ask again after.
-type asked struct{ err error }
+// askedTwice hides that a failure is one to ask again after.
+type askedTwice struct{ err error }
 
 // It is that of the model's own failure: the chain adds nothing to it.
-func (e *asked) Error() string { return e.err.Error() }
+func (e *askedTwice) Error() string { return e.err.Error() }
 
 // relay hands on the answer to one call, from whichever model gives it.
 type relay struct {
@@ -179,10 +177,10 @@ type relay struct {
 	reason    string // the class of its failure; empty: it has not failed
 	link      Link   // the model that is asked
 
-	handed bool  // a chunk of this answer was handed on
-	text   bool  // text was: nothing can be taken back, unless retracts
-	gone   error // the caller's own error; not noted once there was text, unless retracts
-	// What failed answers of the call have cost, and what the one at hand has so far.
+	yielded   bool  // a chunk of this answer was handed on
+	text      bool  // text was: nothing can be taken back, unless retracts
+	callerErr error // the caller's own error; not noted once there was text, unless retracts
+	// The usage of the call's failed answers, and of the current one so far.
 	spent, usage chat.Usage
 	total        chat.Usage // of both, for the chunk at hand
 
@@ -190,26 +188,26 @@ type relay struct {
 	size     int // with retracts: bytes of the answer at hand
 }
 
-// ask asks a model, and once more if it wrote a call that cannot be read.
-func (r *relay) ask(l Link) error {
+// askModel asks a model, and once more if it wrote a call that cannot be read.
+func (r *relay) askModel(l Link) error {
 	r.link = l
-	yield := r.forward
+	yield := r.forwardChunk
 	if r.retracts {
-		yield = r.measure
+		yield = r.measureChunk
 	}
 	err := l.Stream(r.ctx, r.req, yield)
-	if !malformed(err) || r.text || !r.mayGoOn() {
+	if !isMalformedCall(err) || r.text || !r.mayContinue() {
 		return err
 	}
-	if err := r.void(); err != nil {
+	if err := r.voidAnswer(); err != nil {
 		return err
 	}
 	return l.Stream(r.ctx, r.req, yield)
 }
 
-// measure hands on a chunk of an answer that may be taken back, and counts what is in it: an
-// answer that breaks off is not reported by its provider.
-func (r *relay) measure(c *chat.Chunk) error {
+// measureChunk hands on a chunk of an answer that may be reset, and counts its bytes: a provider
+// does not report an answer that breaks off.
+func (r *relay) measureChunk(c *chat.Chunk) error {
 	for i := range c.Parts {
 		p := &c.Parts[i]
 		r.size += len(p.Text)
@@ -217,23 +215,23 @@ func (r *relay) measure(c *chat.Chunk) error {
 			r.size += len(p.Call.Name) + len(p.Call.Arguments)
 		}
 	}
-	return r.forward(c)
+	return r.forwardChunk(c)
 }
 
-// forward hands on a chunk of the answer.
-func (r *relay) forward(c *chat.Chunk) error {
+// forwardChunk hands on a chunk of the answer.
+func (r *relay) forwardChunk(c *chat.Chunk) error {
 	if r.text && c.Usage == nil && !r.retracts { // nearly all of them
 		return r.yield(c)
 	}
 	if r.link != r.announced && len(c.Parts) > 0 {
-		if err := r.change(); err != nil {
+		if err := r.announceModel(); err != nil {
 			return err
 		}
 	}
 	if !r.text {
-		r.text = slices.ContainsFunc(c.Parts, shows)
+		r.text = slices.ContainsFunc(c.Parts, isAnswerText)
 	}
-	r.handed = true
+	r.yielded = true
 	if c.Usage != nil {
 		r.usage = *c.Usage
 		if r.spent != (chat.Usage{}) {
@@ -244,48 +242,50 @@ func (r *relay) forward(c *chat.Chunk) error {
 			defer func() { c.Usage = own }()
 		}
 	}
-	return r.pass(c)
+	return r.yieldChunk(c)
 }
 
-// shows says whether a part is text of the answer.
-func shows(p chat.Part) bool {
+// isAnswerText reports whether a part is text of the answer.
+func isAnswerText(p chat.Part) bool {
 	return p.Text != "" && !p.Thought && p.Call == nil && p.Result == nil
 }
 
-// change says that the model at hand answers.
-func (r *relay) change() error {
+// announceModel says that the model at hand answers.
+func (r *relay) announceModel() error {
 	to := chat.Switch{Key: r.link.Key(), Model: r.link.Name(), Previous: r.announced.Key(), Reason: r.reason}
 	r.announced, r.reason = r.link, ""
-	return r.pass(&chat.Chunk{Switch: &to, More: true})
+	return r.yieldChunk(&chat.Chunk{Switch: &to, More: true})
 }
 
-// pass hands a chunk on, and remembers when nobody wants any more: no further model
+// yieldChunk hands a chunk on, and remembers when nobody wants any more: no further model
 // is asked then.
-func (r *relay) pass(c *chat.Chunk) error {
+func (r *relay) yieldChunk(c *chat.Chunk) error {
 	err := r.yield(c)
 	if err != nil {
-		r.gone = err
+		r.callerErr = err
 	}
 	return err
 }
 
-// mayGoOn says whether the call can still become an answer of another model.
-func (r *relay) mayGoOn() bool { return (!r.text || r.retracts) && r.gone == nil && r.ctx.Err() == nil }
+// mayContinue reports whether the call can still become an answer of another model.
+func (r *relay) mayContinue() bool {
+	return (!r.text || r.retracts) && r.callerErr == nil && r.ctx.Err() == nil
+}
 
-// retract ends the answer of a model that failed.
-func (r *relay) retract(l Link, reason string) error {
+// retractAnswer ends the answer of a model that failed.
+func (r *relay) retractAnswer(l Link, reason string) error {
 	if r.announced == l {
 		r.reason = reason
 	}
-	return r.void()
+	return r.voidAnswer()
 }
 
-// void ends the answer at hand, so that another one can begin. What is voided was paid
-// for.
-func (r *relay) void() error {
+// voidAnswer ends the answer at hand, so that another one can begin. The tokens of a voided answer
+// were paid for.
+func (r *relay) voidAnswer() error {
 	again := chat.Chunk{Restarted: true}
 	if r.text {
-		r.guess()
+		r.estimateUsage()
 	}
 	r.spent.Add(r.usage)
 	if r.text {
@@ -293,16 +293,16 @@ func (r *relay) void() error {
 		again.Usage = &r.total
 	}
 	r.usage, r.size, r.text = chat.Usage{}, 0, false
-	if !r.handed {
+	if !r.yielded {
 		return nil
 	}
-	r.handed = false
-	return r.pass(&again)
+	r.yielded = false
+	return r.yieldChunk(&again)
 }
 
-// guess completes the usage of an answer that broke off behind its first text: with what it was
-// asked and has said, where its provider has not reported that.
-func (r *relay) guess() {
+// estimateUsage completes the usage of an answer that broke off behind its first text. It estimates
+// the figures that the provider did not report from the request and the text.
+func (r *relay) estimateUsage() {
 	u := &r.usage
 	if u.InputTokens == 0 {
 		u.InputTokens = requestBytes(r.req) / bytesPerToken

@@ -29,7 +29,7 @@ var ends = map[string]End{
 	"function_call_filter": EndMalformed, "malformed_function_call": EndMalformed,
 }
 
-// endParts judge a word that ends does not hold: the first row counts of which a part is in it.
+// endParts judge words that are not in ends: the first row with a part of the word counts.
 var endParts = []struct {
 	end   End
 	parts []string
@@ -45,8 +45,8 @@ func endKey(word string) string {
 	return strings.ToLower(strings.TrimSpace(key))
 }
 
-// EndOf returns the end that a provider's word means. known reports whether the word stands in
-// the table; another one is judged by its parts, and is EndStop if it has none of them.
+// EndOf returns the end that a provider's word means. known reports whether the word stands in the
+// table. Another word is judged by its parts, and is EndStop if none of them matches.
 func EndOf(word string) (end End, known bool) {
 	key := endKey(word)
 	if end, known = ends[key]; known {
@@ -62,7 +62,7 @@ func EndOf(word string) (end End, known bool) {
 	return EndStop, false
 }
 
-// FinishWords collects the words for the end of one answer. Its zero value has none.
+// FinishWords collects the words for the end of one answer. Its zero value is ready to use.
 type FinishWords struct {
 	End     End
 	Word    string // the latest
@@ -104,7 +104,7 @@ func (e *FinishWords) Err() error {
 }
 
 // GivenUp is the error of an answer whose end says that the service could not complete it. The
-// service is there, so this is no failure for its breaker.
+// service did reply, so the breaker does not count a failure.
 type GivenUp struct{ Reason string }
 
 // It names the reason, cut: it is the service's word, and logged.

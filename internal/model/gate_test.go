@@ -74,7 +74,7 @@ func TestGateRefuses(t *testing.T) {
 			t.Errorf("breaker %v, %d requests", state.State, len(s.Requests()))
 		}
 		other, _ := openWith(t, model.Spec{}, model.Options{Gate: open.enter}, whole(text("from the other")))
-		chain, err := model.NewChain(model.ChainConfig{Links: []model.Link{limited, renamed{other}}, On: model.DefaultFallbackOn()})
+		chain, err := model.NewChain(model.ChainConfig{Links: []model.Link{limited, renameMembers{other}}, On: model.DefaultFallbackOn()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,10 +91,10 @@ func TestGateRefuses(t *testing.T) {
 	})
 }
 
-// renamed is a model under another key.
-type renamed struct{ *model.Model }
+// renameMembers is a model under another key.
+type renameMembers struct{ *model.Model }
 
-func (renamed) Key() string { return "other" }
+func (renameMembers) Key() string { return "other" }
 
 // Of an answer that is cut the tokens are estimated; a wait at the gate is no silence of the model's.
 func TestGateAndAnswersThatAreCut(t *testing.T) {

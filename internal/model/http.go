@@ -80,7 +80,7 @@ func newRequest(t Target) (*http.Request, error) {
 	return req, nil
 }
 
-// UserAgent returns what the requests of a version of the program say.
+// UserAgent returns the User-Agent header of a version of the program.
 func UserAgent(version string) string {
 	if version == "" {
 		return "sluice"
@@ -88,11 +88,10 @@ func UserAgent(version string) string {
 	return "sluice/" + version
 }
 
-// NewTransport returns the transport with which a Model opens its connections,
-// unless it is given one: no limit on connections and many idle ones
-// kept, no compression, which would hold chunks back, and HTTP/2 with pings, so that
-// a dead connection does not have to be found out by a call. The Model's own puts
-// h2pool above it, which shares the connections of HTTP/2.
+// NewTransport returns the transport for a Model that was given none. It does not limit
+// connections, keeps many idle ones and does not ask for compression, because that would delay
+// chunks. HTTP/2 pings find a dead connection before a call does. The Model's own puts h2pool above
+// it, which shares the connections of HTTP/2.
 func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	return &http.Transport{
 		Proxy:                  proxy,
@@ -104,8 +103,8 @@ func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
-		// An open stream holds these for as long as the model thinks; what does not fit goes past
-		// them, by conn.
+		// An open stream holds these for as long as the model thinks. Larger data bypasses them, by
+		// conn.
 		ReadBufferSize:  2 << 10, // some five usual chunks
 		WriteBufferSize: 1 << 10, // a request's head
 	}
@@ -120,13 +119,12 @@ func (s *HTTP) Close() {
 
 // Send makes a request and returns the events of the reply.
 //
-// It goes to the transport, not through an http.Client: that would follow
-// redirects and take the key, a header it knows nothing of, along to wherever they
-// lead.
+// It goes to the transport, not through an http.Client. A client would follow redirects and send
+// the key along, since it does not know the header.
 func (s *HTTP) Send(ctx context.Context, body *Body) (*Events, error) {
 	req := s.request.WithContext(ctx)
-	req.Body, req.ContentLength = body.reader(), int64(len(body.data))
-	req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
+	req.Body, req.ContentLength = body.newReader(), int64(len(body.data))
+	req.GetBody = func() (io.ReadCloser, error) { return body.newReader(), nil }
 	req.Header = make(http.Header, len(s.request.Header)+1)
 	maps.Copy(req.Header, s.request.Header) // the values are shared: nobody changes them
 	if id := chat.RequestID(ctx); id != "" {
@@ -139,9 +137,9 @@ func (s *HTTP) Send(ctx context.Context, body *Body) (*Events, error) {
 		return nil, &transportError{err}
 	}
 	if resp.StatusCode/100 != 2 {
-		return nil, s.refusal(resp)
+		return nil, s.readRefusal(resp)
 	}
-	if s.policy != PolicyGemini && encoded(resp.Header) {
+	if s.policy != PolicyGemini && isEncoded(resp.Header) {
 		resp.Body.Close()
 		return nil, errEncoded
 	}
@@ -152,9 +150,9 @@ func (s *HTTP) Send(ctx context.Context, body *Body) (*Events, error) {
 	return e, nil
 }
 
-// refusal reads the error that a status other than 2xx stands for. Whatever the
+// readRefusal reads the error that a status other than 2xx stands for. Whatever the
 // body says, the status counts.
-func (s *HTTP) refusal(resp *http.Response) *Refusal {
+func (s *HTTP) readRefusal(resp *http.Response) *Refusal {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	r := s.codec.Refuse(resp.StatusCode, resp.Header, body)
@@ -170,13 +168,13 @@ func (s *HTTP) refusal(resp *http.Response) *Refusal {
 	return r
 }
 
-// encoded says whether a reply is compressed, which nobody asked for.
-func encoded(h http.Header) bool {
+// isEncoded reports whether a reply is compressed. We never ask for compression.
+func isEncoded(h http.Header) bool {
 	e := h.Get("Content-Encoding")
 	return e != "" && !strings.EqualFold(e, "identity")
 }
 
-// isDocument says whether a reply is one JSON document, which some services send for
+// isDocument reports whether a reply is one JSON document, which some services send for
 // an error with status 200.
 func isDocument(h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
@@ -193,19 +191,19 @@ type Events struct {
 	document bool // the reply calls itself a JSON document
 }
 
-// Next waits for the next event and returns its name, "" if it has none, and its data,
-// which is valid until the next call. It returns io.EOF when the service ended the
-// stream cleanly; else a *Refusal (a bare error in place of an event), an error that
-// wraps ErrUnreadable or ErrTooLarge, or a failure of the connection.
+// Next waits for the next event and returns its name, or "", and its data. The data is valid until
+// the next call. It returns io.EOF when the service ended the stream cleanly; else a *Refusal (a
+// bare error in place of an event), an error that wraps ErrUnreadable or ErrTooLarge, or a failure
+// of the connection.
 func (e *Events) Next() (name string, data []byte, err error) {
-	name, data, err = e.events.next()
+	name, data, err = e.events.nextEvent()
 	first := e.first
 	e.first = false
 	switch {
 	case err == nil:
 		return name, data, nil
 	case err == errBare && first && e.document:
-		data, err = e.events.rest(maxAnswer)
+		data, err = e.events.readBare(maxAnswer)
 		if err == nil {
 			err = errDocument
 		}
@@ -218,18 +216,18 @@ func (e *Events) Next() (name string, data []byte, err error) {
 
 // bareError reads the rest of the stream and returns the provider's error in it.
 func (e *Events) bareError() error {
-	body, err := e.events.rest(maxErrorBody)
+	body, err := e.events.readBare(maxErrorBody)
 	if err != nil && err != ErrTooLarge { // of an error, the beginning will do
 		return err
 	}
-	if r := e.http.refuse(body); r != nil {
+	if r := e.http.findRefusal(body); r != nil {
 		return r
 	}
 	return ErrUnreadable
 }
 
-// Decoded returns err, which came of decoding the latest event, or ErrCut if the event cannot be read
-// because the stream ended within it.
+// Decoded returns err, the error of decoding the latest event. It returns ErrCut if the event is
+// unreadable because the stream ended within it.
 func (e *Events) Decoded(err error) error {
 	if err != nil && e.events.torn && errors.Is(err, ErrUnreadable) {
 		return ErrCut
@@ -240,8 +238,8 @@ func (e *Events) Decoded(err error) error {
 // Listen has p called for comments in the stream.
 func (e *Events) Listen(p Pinged) { e.events.pinged = p }
 
-// Buffered says whether Next is sure to return without waiting.
-func (e *Events) Buffered() bool { return e.events.buffered() }
+// Buffered reports whether Next is sure to return without waiting.
+func (e *Events) Buffered() bool { return e.events.hasBuffered() }
 
 // Close ends the reply; it must be called once.
 func (e *Events) Close() {

@@ -15,12 +15,11 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// idLength is the length of ids that every provider takes: Mistral's takes no other.
+// idLength is the length of ids that every provider takes: Mistral takes only this length.
 const idLength = 9
 
-// maxID is how long an id may be that comes from a model, in bytes; a longer one counts
-// as none. It stands in events and goes back with each request. The longest seen have
-// some 120.
+// maxID is the longest id of a call that we accept from a model, in bytes. A longer id counts as
+// missing. It stands in events and goes back with each request. The longest seen have some 120.
 const maxID = 256
 
 // newID returns an id of nine letters and digits, which fits every protocol.
@@ -34,37 +33,37 @@ type IDs struct {
 	calls  map[calledAs]bool // those whose id another one has as well
 }
 
-// claim is the first call that came with an id. What it asks for is not summed up before another
-// one comes with the same id, as hardly any does.
+// claim is the first call that came with an id. Its arguments are hashed only when another call
+// comes with the same id, because hardly any does.
 type claim struct {
 	name string
 	args jsontext.Value
 }
 
-// calledAs is what a call is known by when a service sends it once more.
+// calledAs identifies a call that a service may send again.
 type calledAs struct {
 	id  string
 	sum [sha256.Size]byte // of name and arguments
 }
 
-// Asked makes s ready for the answer to a request with these messages.
-func (s *IDs) Asked(messages []chat.Message) {
+// ResetFor makes s ready for the answer to a request with these messages.
+func (s *IDs) ResetFor(messages []chat.Message) {
 	s.Reset()
 	s.before = messages
 }
 
-// Claim returns id, or one of ours if it is missing, too long, or taken by another call.
-// again says that this is no other call: id, name and arguments are those of one that was
-// used, which a service has sent twice. It must not run twice.
+// Claim returns id, or one of ours if it is missing, too long, or taken by another call. again is
+// true if a call with the same id, name and arguments came before. Some services send a call twice.
+// It must not run twice.
 //
-// It retains args, which must not change before Reset.
+// It retains args. The caller must not change them before Reset.
 func (s *IDs) Claim(id, name string, args jsontext.Value) (used string, again bool) {
-	s.begin()
+	s.loadUsed()
 	if id != "" && len(id) <= maxID && !s.has(id) {
 		s.used[id] = &claim{name, args}
 		return id, false
 	}
-	if id != "" && s.repeats(id, name, args) {
+	if id != "" && s.isRepeat(id, name, args) {
 		return id, true
 	}
 	for id = newID(); s.has(id); {
@@ -74,14 +73,14 @@ func (s *IDs) Claim(id, name string, args jsontext.Value) (used string, again bo
 	return id, false
 }
 
-// has says whether an id is taken.
+// has reports whether an id is taken.
 func (s *IDs) has(id string) bool {
 	_, ok := s.used[id]
 	return ok
 }
 
-// repeats says whether a call that asks for the same thing came before with an id that is taken.
-func (s *IDs) repeats(id, name string, args jsontext.Value) bool {
+// isRepeat reports whether a call that asks for the same thing came before with an id that is taken.
+func (s *IDs) isRepeat(id, name string, args jsontext.Value) bool {
 	if s.calls == nil {
 		s.calls = map[calledAs]bool{}
 	}
@@ -94,8 +93,8 @@ func (s *IDs) repeats(id, name string, args jsontext.Value) bool {
 	return again
 }
 
-// begin makes room for the first call, and looks for the ids that the conversation has.
-func (s *IDs) begin() {
+// loadUsed makes room for the first call, and looks for the ids that the conversation has.
+func (s *IDs) loadUsed() {
 	if s.used != nil {
 		return
 	}
@@ -119,7 +118,7 @@ func sumOf(name string, args jsontext.Value) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// Any says whether a call was taken.
+// Any reports whether a call was taken.
 func (s *IDs) Any() bool { return s.used != nil }
 
 // Reset makes s ready for another answer.
@@ -152,7 +151,7 @@ func (s *SentIDs) Fit(id string, fits func(id string) bool) string {
 // len counts the ids.
 func (s *SentIDs) len() int { return max(len(s.few), len(s.many)) }
 
-// has says whether an id was given before. Few are looked for one by one, which
+// has reports whether an id was given before. Few are looked for one by one, which
 // allocates nothing.
 func (s *SentIDs) has(id string) bool {
 	if s.many != nil {
@@ -187,14 +186,14 @@ func derivedID(id string, attempt int) string {
 	return strings.ToLower(text[:idLength])
 }
 
-// NineLetters says whether id is nine letters and digits, the only ids that Mistral's
+// NineLetters reports whether id is nine letters and digits, the only ids that Mistral's
 // API takes.
 func NineLetters(id string) bool { return len(id) == idLength && strings.Trim(id, alphanumeric) == "" }
 
 // alphanumeric are the characters that all protocols take in ids and names.
 const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// WordOf says whether s is 1 to longest letters, digits, _ and -, as most protocols
+// WordOf reports whether s is 1 to longest letters, digits, _ and -, as most protocols
 // want ids and names.
 func WordOf(s string, longest int) bool {
 	return s != "" && len(s) <= longest && strings.Trim(s, alphanumeric+"_-") == ""

@@ -10,8 +10,8 @@ import (
 // set up wrongly.
 const maxLearned = 3
 
-// Learned is what this process has learned of a model: which members of a request it
-// does not take. Its zero value is ready, and it is safe for concurrent use.
+// Learned holds the members of a request that a model has refused in this process. Its zero value
+// is ready, and it is safe for concurrent use.
 type Learned struct {
 	mu   sync.Mutex // guards changes
 	omit atomic.Pointer[Omit]
@@ -25,10 +25,9 @@ func (l *Learned) Omit() Omit {
 	return nil
 }
 
-// Refused notes that a request was refused because of member, which was sent although
-// sent lists what was to be left out. It says whether another request is worth sending,
-// and whether the member is news. A member that gives way in steps is listed once a
-// step, and counts once.
+// Refused records that the model refused member in a request without the members of sent. It says
+// whether another request is worth sending, and whether the member is news. A member that gives way
+// in steps is listed once a step, and counts once.
 func (l *Learned) Refused(member string, sent Omit) (again, news bool) {
 	if member == "" {
 		return false, false
@@ -40,7 +39,7 @@ func (l *Learned) Refused(member string, sent Omit) (again, news bool) {
 		return true, false // another call was faster
 	}
 	news = !known.Has(member)
-	if news && known.distinct() == maxLearned {
+	if news && known.countDistinct() == maxLearned {
 		return false, false
 	}
 	more := append(slices.Clone(known), member)

@@ -10,17 +10,16 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// logCall and logResult write the two lines of an attempt to the logger of the
-// request. Neither holds a word of the user's or of the model's, nor a message of
-// the provider's, which may quote them.
+// logCall and logResult write the two lines of an attempt to the logger of the request. Both lines
+// leave out the texts of user and model, and the provider's messages, because these may quote them.
 
-// logCall logs that a request goes out: its size, never what it says.
+// logCall logs that a request goes out, with its size and without its text.
 func (c *call) logCall(attempt int) {
 	e := zerolog.Ctx(c.parent).Info()
 	if !e.Enabled() {
 		return
 	}
-	e.Dict("details", c.m.named(zerolog.Dict().
+	e.Dict("details", c.m.withModelKey(zerolog.Dict().
 		Str("model", c.m.cfg.Name).
 		Int("step", c.req.Step).
 		Int("prompt_length", len(c.body.data)). // bytes of the request
@@ -28,20 +27,20 @@ func (c *call) logCall(attempt int) {
 		Msg(c.m.cfg.Event + "_called")
 }
 
-// named adds which of several models it is.
-func (m *Model) named(details *zerolog.Event) *zerolog.Event {
+// withModelKey adds which of several models it is.
+func (m *Model) withModelKey(details *zerolog.Event) *zerolog.Event {
 	if m.cfg.Key == "" {
 		return details
 	}
 	return details.Str("key", m.cfg.Key).Str("provider", m.cfg.Provider)
 }
 
-// logResult logs how an attempt ended. Counts stand in place of texts; the error is
-// cut and has no key (brief).
+// logResult logs how an attempt ended. It has counts in place of texts. The error is cut and has no
+// key (withoutMessage).
 func (c *call) logResult(attempt int, elapsed time.Duration) {
-	said, end := &c.said, &c.end
+	said, end := &c.tally, &c.end
 	c.warnTruncated(said, end)
-	c.warnUnknown(said.note.Unknown)
+	c.warnUnknown(said.stats.Unknown)
 	level := zerolog.InfoLevel
 	if end.outcome != OutcomeOK && end.outcome != OutcomeCancelled {
 		level = zerolog.WarnLevel
@@ -50,19 +49,19 @@ func (c *call) logResult(attempt int, elapsed time.Duration) {
 	if !e.Enabled() {
 		return
 	}
-	details := c.m.named(zerolog.Dict().
+	details := c.m.withModelKey(zerolog.Dict().
 		Str("model", c.m.cfg.Name).
 		Int("step", c.req.Step).
 		Int("attempt", attempt).
 		Str("outcome", end.outcome).
-		Int("response_length", said.note.TextLength). // bytes of answer, without thoughts
+		Int("response_length", said.stats.TextLength). // bytes of answer, without thoughts
 		Int("tokens_used", said.usage.InputTokens+said.usage.OutputTokens+said.usage.ThinkingTokens).
 		Str("finish_reason", finishFor(said, end)))
 	if c.m.cfg.Key != "" {
-		details.Str("answered_by", printable(said.note.Model))
+		details.Str("answered_by", printableName(said.stats.Model))
 	}
 	if end.cause != nil {
-		details.AnErr("cause", brief(end.cause))
+		details.AnErr("cause", withoutMessage(end.cause))
 	}
 	e.Int64("duration_ms", elapsed.Milliseconds()).Dict("details", details).Msg(c.m.cfg.Event + "_result")
 }
@@ -73,17 +72,17 @@ func finishFor(said *tally, end *ending) string {
 	if end.outcome == OutcomeOK {
 		return string(said.finish)
 	}
-	if reason := Word(said.note.Finish); reason != "" && said.finish == chat.FinishNone {
+	if reason := Word(said.stats.Finish); reason != "" && said.finish == chat.FinishNone {
 		return reason
 	}
 	return end.outcome
 }
 
-// maxModelName bounds what the log shows of the model's name in an answer.
+// maxModelName bounds the model's name of an answer in the log.
 const maxModelName = 128
 
-// printable returns name if it can be a model's, else "".
-func printable(name string) string {
+// printableName returns name if it can be a model's, else "".
+func printableName(name string) string {
 	if len(name) > maxModelName {
 		return ""
 	}
@@ -141,9 +140,9 @@ const (
 	truncatedEvery = time.Hour
 )
 
-// isTruncated says whether the provider counted far fewer tokens than a long request has.
+// isTruncated reports whether the provider counted far fewer tokens than a long request has.
 func (t *tally) isTruncated() bool {
-	return t.prompt > longPrompt && !t.usage.Estimated && t.usage.InputTokens != 0 && 2*t.usage.InputTokens < estimate(t.prompt)
+	return t.prompt > longPrompt && !t.usage.Estimated && t.usage.InputTokens != 0 && 2*t.usage.InputTokens < estimateTokens(t.prompt)
 }
 
 // warnTruncated reports, once an hour, that the provider counted far fewer tokens than the

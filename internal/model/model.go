@@ -18,7 +18,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// What the metrics report of an attempt.
+// Outcomes of an attempt in the metrics.
 const (
 	OutcomeOK          = "ok"
 	OutcomeError       = "error"        // the service failed
@@ -30,15 +30,15 @@ const (
 	OutcomeCancelled   = "cancelled"    // the caller's context ended, or yield returned an error
 )
 
-// Policy says what is retried, and what counts as a sign of life.
+// Policy decides on retries and on signs of life.
 type Policy int
 
 const (
 	// PolicyKeys is that of configured models (docs/models.md).
 	PolicyKeys Policy = iota
-	// PolicyGemini is that of the model which the GEMINI_* variables make: of the
-	// statuses only 500, 502, 503 and 504 are tried again, a reply is always a stream,
-	// and each chunk restarts the timeout, even an empty one.
+	// PolicyGemini is that of the model of the GEMINI_* variables. Only the statuses 500, 502, 503
+	// and 504 are retried, a reply is always a stream, and each chunk restarts the timeout, even an
+	// empty one.
 	PolicyGemini
 )
 
@@ -47,8 +47,7 @@ const (
 // of the call.
 type Gate func(ctx context.Context) (leave func(tokens int), err error)
 
-// Frame is what a Model is made of. Codec, Service, First and Idle must be set, and
-// Source or Target.
+// Frame describes a Model. Codec, Service, First and Idle must be set, and Source or Target.
 type Frame struct {
 	// Name is the model's name, as the provider is asked for it.
 	Name string
@@ -74,7 +73,7 @@ type Frame struct {
 	First, Idle time.Duration
 	// Retries is how many attempts may follow the first.
 	Retries int
-	// Policy says what is retried, and what restarts a timeout.
+	// Policy decides on retries and on signs of life.
 	Policy Policy
 	// Gate admits attempts; nil: any is.
 	Gate Gate
@@ -86,7 +85,7 @@ type Frame struct {
 	Secrets []string
 	// Metrics gets the attempts, by outcome, each at its end. Nil: they are not counted.
 	Metrics *metrics.Registry
-	// Log gets what no request caused.
+	// Log gets the lines that do not belong to a request.
 	Log zerolog.Logger
 	// Jitter returns a wait of at most limit; nil is a random one.
 	Jitter func(limit time.Duration) time.Duration
@@ -155,7 +154,7 @@ func (m *Model) Provider() string { return m.cfg.Provider }
 // Breaker returns the breaker that guards the service.
 func (m *Model) Breaker() *breaker.Breaker { return m.cfg.Breaker }
 
-// Learned returns what the process has learned of the model. Calls made elsewhere for
+// Learned returns the members that the model has refused in this process. Calls made elsewhere for
 // the same model may share it.
 func (m *Model) Learned() *Learned { return &m.learned }
 
@@ -189,8 +188,8 @@ func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 // errYieldPanicked is the error of a call whose caller panicked.
 var errYieldPanicked = errors.New("yield panicked")
 
-// render appends the body of a request without the members in omit.
-func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
+// renderRequest appends the body of a request without the members in omit.
+func (m *Model) renderRequest(b []byte, req *chat.ModelRequest, omit Omit) []byte {
 	start := len(b)
 	if omit.Has(memberCalls) {
 		req = withCallsAsText(req)
@@ -206,8 +205,8 @@ func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
 	return append(b[:start], merged...)
 }
 
-// count records in the metrics how an attempt ended.
-func (m *Model) count(outcome string, used chat.Usage, elapsed time.Duration) {
+// countAttempt records in the metrics how an attempt ended.
+func (m *Model) countAttempt(outcome string, used chat.Usage, elapsed time.Duration) {
 	if m.cfg.Key == "" {
 		m.attempts.Inc(outcome)
 		m.attemptTime.Observe(elapsed.Seconds(), outcome)

@@ -15,13 +15,13 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Wire is what the requests of a protocol have in common.
+// Wire describes the part that all requests of a protocol share.
 type Wire struct {
 	// URL is where requests go; empty: the Spec's Endpoint.
 	URL string
 	// KeyHeader is the header that the key goes into, behind KeyPrefix.
 	KeyHeader, KeyPrefix string
-	// Header goes with each request; what the Spec configures wins over it.
+	// Header goes with each request. Headers of the Spec replace it.
 	Header map[string]string
 	// Event begins the names of the log's events; empty: "model".
 	Event string
@@ -36,7 +36,7 @@ const (
 // Bearer returns the Wire of protocols with "Authorization: Bearer".
 func Bearer() Wire { return Wire{KeyHeader: bearerHeader, KeyPrefix: bearer} }
 
-// Options are what a configured Model needs from the program around it. The zero value
+// Options are the values that a configured Model needs from the program around it. The zero value
 // works.
 type Options struct {
 	// Transport carries the requests; nil: one of the Model's own.
@@ -46,7 +46,7 @@ type Options struct {
 	// Version of the program, as upstreams receive it.
 	Version string
 	Metrics *metrics.Registry
-	// Log gets what no request caused.
+	// Log gets the lines that do not belong to a request.
 	Log zerolog.Logger
 	// Gate admits attempts; nil: any is.
 	Gate Gate
@@ -62,17 +62,16 @@ func New(spec Spec, wire Wire, codec Codec, opts Options) (*Model, error) {
 	return NewModel(f)
 }
 
-// Service returns the name of the model's breaker, which is that of the service in
-// errors as well.
+// Service returns the name of the model's breaker. Errors use the same name for the service.
 func (s Spec) Service() string { return "model:" + s.Key }
 
-// Maker returns what Chunk.Maker says of answers of the model, and Message.Maker of
-// what was made of them: what goes back to it, and to no other, is what it made.
+// Maker returns the Chunk.Maker of the model's answers and the Message.Maker of their messages. A
+// model gets back only the parts that it made itself.
 func (s Spec) Maker() string { return s.Key + "/" + s.Model }
 
 // Frame returns what New makes a Model of.
 func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
-	target, err := s.target(wire, opts)
+	target, err := s.newTarget(wire, opts)
 	if err != nil {
 		return Frame{}, fmt.Errorf("%s: %w", s.Service(), err)
 	}
@@ -93,15 +92,15 @@ func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
 		Gate:     opts.Gate,
 		Breaker:  breaker.New(guard),
 		Extra:    s.Extra,
-		Secrets:  s.secrets(),
+		Secrets:  s.secretValues(),
 		Metrics:  opts.Metrics,
 		Log:      opts.Log,
 	}, nil
 }
 
-// target returns where requests go. Headers of the configuration win over those of
+// newTarget returns where requests go. Headers of the configuration win over those of
 // the codec. An error never quotes the key.
-func (s Spec) target(wire Wire, opts Options) (Target, error) {
+func (s Spec) newTarget(wire Wire, opts Options) (Target, error) {
 	t := Target{URL: wire.URL, Header: http.Header{}, Transport: opts.Transport, Proxy: opts.Proxy}
 	if t.URL == "" {
 		t.URL = s.Endpoint
@@ -122,8 +121,8 @@ func (s Spec) target(wire Wire, opts Options) (Target, error) {
 	return t, nil
 }
 
-// secrets lists what must not be in an error.
-func (s Spec) secrets() []string {
+// secretValues lists the texts that an error must not contain.
+func (s Spec) secretValues() []string {
 	list := []string{s.APIKey.Reveal()}
 	for _, v := range s.Headers {
 		list = append(list, v.Reveal())

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Tolerant reads what a model or a service wrote: text that is not UTF-8 gets
-// replacement characters, and of members of one name the last counts.
+// Tolerant returns options to read text of models and services. Invalid UTF-8 becomes replacement
+// characters, and the last of several members with one name counts.
 func Tolerant() json.Options { return tolerant }
 
 var tolerant = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
@@ -30,8 +30,8 @@ func Figure(v jsontext.Value) (n int, ok bool) {
 	return int(f), true
 }
 
-// Object is a JSON object: its members in their order. It is for what codecs look into
-// now and then: errors, schemas, what was kept. Answers are read token by token.
+// Object is a JSON object: its members in their order. Codecs use it for rare data: errors,
+// schemas, kept parts. Answers are read token by token.
 type Object []Member
 
 // Member is a member of an Object.
@@ -40,8 +40,8 @@ type Member struct {
 	Value jsontext.Value
 }
 
-// Members returns the members of v, none if it is not an object; if v is no valid JSON, those
-// before the fault. Their values are parts of v.
+// Members returns the members of v, or nil if v is not an object. For invalid JSON it returns the
+// members before the fault. Their values are parts of v.
 func Members(v jsontext.Value) (o Object) {
 	if v.Kind() != '{' {
 		return nil
@@ -63,8 +63,8 @@ func Members(v jsontext.Value) (o Object) {
 	return o
 }
 
-// Elements returns the elements of v, none if it is not an array; if v is no valid JSON, those
-// before the fault. They are parts of v.
+// Elements returns the elements of v, or nil if v is not an array. For invalid JSON it returns the
+// elements before the fault. They are parts of v.
 func Elements(v jsontext.Value) (list []jsontext.Value) {
 	if v.Kind() != '[' {
 		return nil
@@ -106,17 +106,17 @@ func Strings(v jsontext.Value) (list []string) {
 	return list
 }
 
-// AppendString appends s as a JSON string. What is not UTF-8 gets replacement
-// characters: AppendQuote's error could report nothing else.
+// AppendString appends s as a JSON string. Invalid UTF-8 becomes replacement characters:
+// AppendQuote's error could report nothing else.
 func AppendString[Bytes ~[]byte | ~string](b []byte, s Bytes) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
 }
 
-// Has says whether o has the member.
-func (o Object) Has(name string) bool { return o.index(name) >= 0 }
+// Has reports whether o has the member.
+func (o Object) Has(name string) bool { return o.lastIndex(name) >= 0 }
 
-// HasPath says whether o has a member, "a.b" being that of its member a.
+// HasPath reports whether o has a member, "a.b" being that of its member a.
 func (o Object) HasPath(path string) bool {
 	if head, rest, deeper := strings.Cut(path, "."); deeper {
 		return Members(o.Get(head)).HasPath(rest)
@@ -124,10 +124,10 @@ func (o Object) HasPath(path string) bool {
 	return o.Has(path)
 }
 
-// Get returns the value of a member, or nil. Of members of one name, which no valid
-// JSON has, the last counts.
+// Get returns the value of a member, or nil. If a name is repeated, the last member counts. Valid
+// JSON never repeats one.
 func (o Object) Get(name string) jsontext.Value {
-	if i := o.index(name); i >= 0 {
+	if i := o.lastIndex(name); i >= 0 {
 		return o[i].Value
 	}
 	return nil
@@ -135,7 +135,7 @@ func (o Object) Get(name string) jsontext.Value {
 
 // Set gives a member its value, at the end if it is new.
 func (o *Object) Set(name string, value jsontext.Value) {
-	if i := o.index(name); i >= 0 {
+	if i := o.lastIndex(name); i >= 0 {
 		(*o)[i].Value = value
 		return
 	}
@@ -165,9 +165,9 @@ func (o Object) JSON() jsontext.Value {
 	return append(b, '}')
 }
 
-// index returns the last member of a name: that is the one that counts for most
+// lastIndex returns the last member of a name: that is the one that counts for most
 // readers.
-func (o Object) index(name string) int {
+func (o Object) lastIndex(name string) int {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].Name == name {
 			return i

@@ -196,15 +196,15 @@ func TestLoosen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := object(jsontext.Value(tt.value))
+		value, err := readObject(jsontext.Value(tt.value))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, changed := tt.want, s.loosen(value)
+		want, changed := tt.want, s.loosenValue(value)
 		if want == "" {
 			want = tt.value
 		}
-		wanted, _ := object(jsontext.Value(want))
+		wanted, _ := readObject(jsontext.Value(want))
 		if diff := cmp.Diff(wanted, value); diff != "" || changed != (tt.want != "") {
 			t.Errorf("%s by %s: changed %v (-want +got):\n%s", tt.value, tt.schema, changed, diff)
 		}

@@ -21,26 +21,26 @@ const (
 	responsesAPI = "responses"
 )
 
-// Preset is what a provider's name in the configuration stands for. Each package that speaks
-// a protocol has one, and the wiring lists them; package model knows those that speak a
-// protocol of another one.
+// Preset is the meaning of a provider's name in the configuration. Each package that speaks a
+// protocol has one, and the wiring lists them; package model knows those that speak a protocol of
+// another one.
 type Preset struct {
 	Name     string
 	Protocol string   // equal to Name where the provider's package speaks it
-	Endpoint string   // URL; empty: there is none to choose
-	End      string   // what the path of a request ends with; empty: it is that of each call, or of the API
+	Endpoint string   // URL; empty if the API has a fixed one
+	End      string   // end of the path of a request; empty if each call or the API sets it
 	Keys     []string // variables of the key; the first that is set counts
 }
 
-// What the paths of requests end with.
+// Ends of the paths of requests.
 const (
 	chatEnd      = "/chat/completions"
 	responsesEnd = "/responses"
 )
 
-// withPresets returns all providers that a configuration can name, in the order in which
-// they are listed for people: those of the protocols that are spoken, the simulator, and who
-// else speaks one of them, each a line here.
+// withPresets returns all providers that a configuration can name, in the order for people. The
+// given protocols come first, then the simulator, then other providers that speak one of these
+// protocols.
 func withPresets(protocols []Preset) []Preset {
 	return append(slices.Clip(protocols),
 		Preset{Simulator, Simulator, "", "", nil},
@@ -61,7 +61,7 @@ func presetOf(all []Preset, name string) Preset {
 	return all[slices.IndexFunc(all, func(p Preset) bool { return p.Name == name })]
 }
 
-// providerNames returns what the schema takes as provider, as the items of a JSON array.
+// providerNames returns the values of provider in the schema, as the items of a JSON array.
 func providerNames(all []Preset) string {
 	var names []string
 	for _, p := range all {
@@ -86,9 +86,9 @@ func apiOf(u *url.URL) string {
 	return ChatAPI
 }
 
-// completed returns the URL that requests go to: u, with /v1 if its path is empty and
+// requestURL returns the URL that requests go to: u, with /v1 if its path is empty and
 // with end if it does not end so.
-func completed(u url.URL, end string) string {
+func requestURL(u url.URL, end string) string {
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	if path == "" {
 		path = "/v1"
@@ -101,13 +101,13 @@ func completed(u url.URL, end string) string {
 	return u.String()
 }
 
-// sameOrigin says whether a preset's key may go to b as well. Ports are compared as
+// sameOrigin reports whether a preset's key may go to b as well. Ports are compared as
 // they are written.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
 }
 
-// KeyOf returns the first variable of a provider's key; empty: it has none.
+// KeyOf returns the first variable of a provider's key, or "" if it has none.
 func KeyOf(provider string, protocols []Preset) string {
 	for _, p := range withPresets(protocols) {
 		if p.Name == provider && len(p.Keys) > 0 {

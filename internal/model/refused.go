@@ -9,10 +9,10 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// A provider that refuses a request names the member that it does not take in one of many
-// ways. What a codec finds in a field of the error counts. What it finds in the message
-// alone may be a quotation: a person who writes "stream_options is not supported" must not
-// take that member from everybody's requests.
+// A provider that refuses a request names the member that it does not take in one of many ways. A
+// name in a field of the error counts. A name in the message alone may be a quotation: the text
+// "stream_options is not supported" from one person must not take that member from everybody's
+// requests.
 
 // maxNaming is how long a message may be that names a member: longer ones quote.
 const maxNaming = 300
@@ -21,13 +21,13 @@ const maxNaming = 300
 // member, and one more.
 const maxQuoted = 16
 
-// badRequest says whether the request itself was refused.
+// badRequest reports whether the request itself was refused.
 func (e *Refusal) badRequest() bool {
 	return e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity
 }
 
-// settleMember keeps of r.Member what is sure to be about req. A request for a form may be
-// refused in words that no codec knows.
+// settleMember decides which member of req the refusal is about. It clears r.Member if that is
+// uncertain. A request for a form may be refused in words that no codec knows.
 func (r *Refusal) settleMember(req *chat.ModelRequest) {
 	if !r.badRequest() || r.Member != "" && !r.Guessed {
 		return
@@ -47,10 +47,10 @@ func (r *Refusal) settleMember(req *chat.ModelRequest) {
 }
 
 func (r *Refusal) mayQuote(req *chat.ModelRequest) bool {
-	return len(r.Message) > maxNaming || quotes(r.Message, req)
+	return len(r.Message) > maxNaming || quotesRequest(r.Message, req)
 }
 
-// isOfForm says whether the words of a refusal name the form that the request asks for.
+// isOfForm reports whether the words of a refusal name the form that the request asks for.
 func (r *Refusal) isOfForm(req *chat.ModelRequest) bool {
 	return req.Form.Kind != chat.FormText && namesForm.MatchString(r.Message)
 }
@@ -64,7 +64,7 @@ const memberForm = "response_format"
 // grammar".
 var namesForm = regexp.MustCompile(`(?i)response[_ ]?format|json[_ ]?(schema|object|mode)|structured[_ ]?outputs?|\btext\.format|output_(config|format)|guided|grammar|response[_ ]?mime[_ ]?type|\bschema\b|invalid format`)
 
-// isForm says whether a member of a request asks for a form.
+// isForm reports whether a member of a request asks for a form.
 func isForm(member string) bool {
 	switch member {
 	case memberForm, "text", "text.format", "output_config.format", "responseJsonSchema", "responseMimeType":
@@ -73,9 +73,9 @@ func isForm(member string) bool {
 	return strings.HasPrefix(member, memberForm+".")
 }
 
-// quotes says whether a message holds maxQuoted bytes in a row of what a person, a model or
-// a tool has said in req.
-func quotes(message string, req *chat.ModelRequest) bool {
+// quotesRequest reports whether a message contains maxQuoted consecutive bytes of a text, a call or
+// a result in req.
+func quotesRequest(message string, req *chat.ModelRequest) bool {
 	for i := range req.Messages {
 		for j := range req.Messages[i].Parts {
 			if quotesPart(message, &req.Messages[i].Parts[j]) {
@@ -87,14 +87,14 @@ func quotes(message string, req *chat.ModelRequest) bool {
 }
 
 func quotesPart(message string, p *chat.Part) bool {
-	return shares(message, p.Text) || p.Call != nil && shares(message, string(p.Call.Arguments)) ||
-		p.Result != nil && shares(message, p.Result.Text)
+	return haveCommonText(message, p.Text) || p.Call != nil && haveCommonText(message, string(p.Call.Arguments)) ||
+		p.Result != nil && haveCommonText(message, p.Result.Text)
 }
 
-// shares says whether maxQuoted bytes in a row stand in both. A row of that length holds
+// haveCommonText reports whether maxQuoted bytes in a row stand in both. A row of that length holds
 // one of the blocks of half of it that message is cut into, so it is enough to look for
 // these in text, and around them.
-func shares(message, text string) bool {
+func haveCommonText(message, text string) bool {
 	const block = maxQuoted / 2
 	for at := 0; at+block <= len(message); at += block {
 		for from := 0; ; {
@@ -102,7 +102,7 @@ func shares(message, text string) bool {
 			if n < 0 {
 				break
 			}
-			if from += n; alike(message, at, text, from) >= maxQuoted {
+			if from += n; commonLength(message, at, text, from) >= maxQuoted {
 				return true
 			}
 			from++
@@ -111,9 +111,9 @@ func shares(message, text string) bool {
 	return false
 }
 
-// alike returns how many bytes are the same in a row around a[i] and b[j], at most
+// commonLength returns how many bytes are the same in a row around a[i] and b[j], at most
 // 2*maxQuoted.
-func alike(a string, i int, b string, j int) (n int) {
+func commonLength(a string, i int, b string, j int) (n int) {
 	for n < maxQuoted && i+n < len(a) && j+n < len(b) && a[i+n] == b[j+n] {
 		n++
 	}

@@ -45,11 +45,11 @@ func TestMembersInMessages(t *testing.T) {
 func TestSharedBytesAreFoundFast(t *testing.T) {
 	t.Parallel()
 	message := strings.Repeat("aaaaaaab", 37)
-	if shares(message, strings.Repeat("aaaaaaaaaac", 1<<20/11)) {
+	if haveCommonText(message, strings.Repeat("aaaaaaaaaac", 1<<20/11)) {
 		t.Error("no sixteen bytes in a row are the same")
 	}
 	for at := range len(message) - maxQuoted {
-		if !shares(message[:at]+"0123456789abcdef"+message[at:], "x0123456789abcdefx") || shares(message[:at]+"0123456789abcde_"+message[at:], "x0123456789abcdefx") {
+		if !haveCommonText(message[:at]+"0123456789abcdef"+message[at:], "x0123456789abcdefx") || haveCommonText(message[:at]+"0123456789abcde_"+message[at:], "x0123456789abcdefx") {
 			t.Errorf("at %d", at)
 		}
 	}

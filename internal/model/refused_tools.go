@@ -29,13 +29,13 @@ type toolNamer interface {
 // refusedTools are the tools that a model's provider does not take. A tool that its server changes
 // is another one. The zero value is ready, and it is safe for concurrent use.
 type refusedTools struct {
-	mu    sync.Mutex // guards the fields below
-	known map[[sha256.Size]byte]bool
-	sets  []filteredSet // the latest first
+	mu   sync.Mutex // guards the fields below
+	sums map[[sha256.Size]byte]bool
+	sets []filteredSet // the latest first
 }
 
 // filteredSet is a set without the refused tools.
-type filteredSet struct{ whole, rest *tool.Set }
+type filteredSet struct{ full, allowed *tool.Set }
 
 // toolSum identifies a tool as its server describes it.
 func toolSum(s *tool.Spec) [sha256.Size]byte {
@@ -47,49 +47,49 @@ func toolSum(s *tool.Spec) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// add notes a tool. news reports whether no other call was faster, ok whether there is room for it.
-func (r *refusedTools) add(s *tool.Spec) (news, ok bool) {
+// addTool notes a tool. news reports whether no other call was faster, ok whether there is room for it.
+func (r *refusedTools) addTool(s *tool.Spec) (news, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sum := toolSum(s)
-	if r.known[sum] || len(r.known) >= maxRefusedTools {
-		return false, r.known[sum]
+	if r.sums[sum] || len(r.sums) >= maxRefusedTools {
+		return false, r.sums[sum]
 	}
-	if r.known == nil {
-		r.known = map[[sha256.Size]byte]bool{}
+	if r.sums == nil {
+		r.sums = map[[sha256.Size]byte]bool{}
 	}
-	r.known[sum], r.sets = true, nil
+	r.sums[sum], r.sets = true, nil
 	return true, true
 }
 
-// without returns set without the refused tools: itself, if it has none.
-func (r *refusedTools) without(set *tool.Set) *tool.Set {
+// filterSet returns set without the refused tools. It returns set itself if it has none of them.
+func (r *refusedTools) filterSet(set *tool.Set) *tool.Set {
 	if set == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.known) == 0 {
+	if len(r.sums) == 0 {
 		return set
 	}
 	for _, f := range r.sets {
-		if f.whole == set {
-			return f.rest
+		if f.full == set {
+			return f.allowed
 		}
 	}
 	rest := *set
-	rest.Specs = slices.DeleteFunc(slices.Clone(set.Specs), func(s tool.Spec) bool { return r.known[toolSum(&s)] })
+	rest.Specs = slices.DeleteFunc(slices.Clone(set.Specs), func(s tool.Spec) bool { return r.sums[toolSum(&s)] })
 	f := filteredSet{set, &rest}
 	if len(rest.Specs) == len(set.Specs) {
-		f.rest = set
+		f.allowed = set
 	}
 	r.sets = append([]filteredSet{f}, r.sets[:min(len(r.sets), maxFiltered-1)]...)
-	return f.rest
+	return f.allowed
 }
 
-// sendable returns req without the tools that the provider has refused.
-func (m *Model) sendable(req *chat.ModelRequest) *chat.ModelRequest {
-	set := m.refused.without(req.Tools)
+// withoutRefusedTools returns req without the tools that the provider has refused.
+func (m *Model) withoutRefusedTools(req *chat.ModelRequest) *chat.ModelRequest {
+	set := m.refused.filterSet(req.Tools)
 	if set == req.Tools {
 		return req
 	}
@@ -111,7 +111,7 @@ func (c *call) dropTool(r *Refusal) bool {
 	if spec == nil || spec.Server == "" {
 		return false
 	}
-	news, ok := c.m.refused.add(spec)
+	news, ok := c.m.refused.addTool(spec)
 	if c.dropped++; !news {
 		return ok
 	}
@@ -139,7 +139,7 @@ func (c *call) refusedTool(r *Refusal) *tool.Spec {
 	if at < 0 || at >= len(sent) {
 		return nil
 	}
-	return c.req.Tools.Lookup(sent[at].Own)
+	return c.req.Tools.Lookup(sent[at].Name)
 }
 
 // placeOfTool finds the place of a tool: tools[1], tools.1.custom, function_declarations[1].

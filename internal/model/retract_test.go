@@ -171,7 +171,7 @@ func (r tapped) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	return result, err
 }
 
-// severalSpeak says whether pieces of more than one model are in a text.
+// severalSpeak reports whether pieces of more than one model are in a text.
 func severalSpeak(text string) bool {
 	of := map[rune]bool{}
 	for _, r := range text {

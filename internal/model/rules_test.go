@@ -160,7 +160,7 @@ func TestTextsOfProviders(t *testing.T) {
 		}
 	}
 	for bytes, tokens := range map[int]int{0: 0, 1: 1, 4: 1, 5: 2, 400: 100} {
-		if got := estimate(bytes); got != tokens {
+		if got := estimateTokens(bytes); got != tokens {
 			t.Errorf("%d bytes are %d tokens, want %d", bytes, got, tokens)
 		}
 	}
@@ -180,11 +180,11 @@ func TestTextsOfRefusals(t *testing.T) {
 		if got := tt.refusal.Error(); got != tt.error {
 			t.Errorf("error %q, want %q", got, tt.error)
 		}
-		if got := brief(fmt.Errorf("call: %w", &tt.refusal)); got.Error() != tt.brief {
+		if got := withoutMessage(fmt.Errorf("call: %w", &tt.refusal)); got.Error() != tt.brief {
 			t.Errorf("in a log %q, want %q", got, tt.brief)
 		}
 	}
-	if other := errors.New("x"); brief(other) != other || brief(nil) != nil {
+	if other := errors.New("x"); withoutMessage(other) != other || withoutMessage(nil) != nil {
 		t.Error("another error has another text")
 	}
 }
@@ -194,11 +194,11 @@ func TestTally(t *testing.T) {
 	t.Parallel()
 	var tl tally
 	c := chat.Chunk{Parts: []chat.Part{{Text: "abc", Signature: "de", Kept: "f"}, {Call: &tool.Call{ID: "1", Name: "ab", Arguments: jsontext.Value(`{}`)}}}}
-	if err := tl.add(&c); err != nil || tl.Size != 11 || tl.reported {
+	if err := tl.addChunk(&c); err != nil || tl.Size != 11 || tl.reported {
 		t.Errorf("%d bytes, %v", tl.Size, err)
 	}
 	tl.paid = true
-	if err := tl.add(&chat.Chunk{Usage: &chat.Usage{InputTokens: 3}}); err != nil || !tl.reported || tl.paid || tl.usage.InputTokens != 3 {
+	if err := tl.addChunk(&chat.Chunk{Usage: &chat.Usage{InputTokens: 3}}); err != nil || !tl.reported || tl.paid || tl.usage.InputTokens != 3 {
 		t.Errorf("usage %+v, reported %v, paid %v", tl.usage, tl.reported, tl.paid)
 	}
 	b := Budget{Size: maxAnswer - 1}
@@ -210,7 +210,7 @@ func TestTally(t *testing.T) {
 	}
 	for _, tt := range []struct{ prompt, total, input int }{{400, 250, 100}, {4000, 250, 250}, {0, 7, 0}} {
 		tl := tally{prompt: tt.prompt, usage: chat.Usage{OutputTokens: tt.total}}
-		if tl.split(); tl.usage.InputTokens != tt.input || tl.usage.InputTokens+tl.usage.OutputTokens != tt.total {
+		if tl.splitTotal(); tl.usage.InputTokens != tt.input || tl.usage.InputTokens+tl.usage.OutputTokens != tt.total {
 			t.Errorf("%d bytes of request, %d tokens: %+v", tt.prompt, tt.total, tl.usage)
 		}
 	}
@@ -220,8 +220,8 @@ func TestTally(t *testing.T) {
 func TestOmit(t *testing.T) {
 	t.Parallel()
 	o := Omit{"a", "b", "a", "c", "a"}
-	if o.Times("a") != 3 || o.Times("b") != 1 || o.Times("x") != 0 || o.distinct() != 3 || Omit(nil).distinct() != 0 {
-		t.Errorf("a %d, b %d, x %d, distinct %d", o.Times("a"), o.Times("b"), o.Times("x"), o.distinct())
+	if o.Times("a") != 3 || o.Times("b") != 1 || o.Times("x") != 0 || o.countDistinct() != 3 || Omit(nil).countDistinct() != 0 {
+		t.Errorf("a %d, b %d, x %d, distinct %d", o.Times("a"), o.Times("b"), o.Times("x"), o.countDistinct())
 	}
 	if !o.Has("c") || o.Has("") || Omit(nil).Has("a") {
 		t.Error("what is left out is not known")

@@ -36,7 +36,7 @@ func Section(specs *[]Spec, silence *time.Duration, key *config.Secret, protocol
 	return file.Section{Name: "models", Schema: strings.Replace(sectionSchema, `"enum": []`, `"enum": [`+providerNames(presets)+`]`, 1), Read: func(models *file.Node) {
 		for m := range models.Members() {
 			r := reader{node: m, presets: presets}
-			r.read(*silence)
+			r.readModel(*silence)
 			*specs = append(*specs, r.spec)
 		}
 		checkFallbacks(models)
@@ -46,8 +46,8 @@ func Section(specs *[]Spec, silence *time.Duration, key *config.Secret, protocol
 	}}
 }
 
-// BudgetSection is the section budget of the configuration file. turnTokens stays 0 if
-// there is no limit.
+// BudgetSection is the section budget of the configuration file. turnTokens stays 0 without a
+// limit.
 func BudgetSection(turnTokens *int) file.Section {
 	const schema = `{
 		"title": "Budget",
@@ -73,12 +73,12 @@ type reader struct {
 	presets []Preset
 }
 
-// read reads all fields, so that all faults of a model come at once. Nothing can be
-// said of a model without a provider.
+// readModel reads all fields, so that all faults of a model come at once. A model without a
+// provider is not checked further.
 //
-// A breaker has the defaults of this package, which are not those of SLUICE_GEMINI_BREAKER:
-// a model that has a fallback may give up sooner.
-func (r *reader) read(silence time.Duration) {
+// A breaker has the defaults of this package, not those of SLUICE_GEMINI_BREAKER: a model with a
+// fallback may give up sooner.
+func (r *reader) readModel(silence time.Duration) {
 	r.spec = Spec{
 		Key: r.node.Name(), Generation: Generation{Thinking: Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto", Cache: CacheAuto},
 		First: silence, Idle: silence, Retries: defaultRetries,
@@ -107,10 +107,10 @@ func (r *reader) read(silence time.Duration) {
 	s.Headers = r.node.Get("headers").Headers(refusedHeaders)
 	s.NoTemperature = r.node.Get("temperature").Kind() == 'n'
 	r.refuseFields()
-	r.endpoint(p)
-	r.name()
-	r.thinking()
-	r.extra()
+	r.readEndpoint(p)
+	r.checkName()
+	r.checkThinking()
+	r.checkExtra()
 	if s.Provider == Gemini && s.Cache == CacheLong {
 		r.node.Get("cache").Fault("must be auto or off: gemini keeps what it keeps by itself")
 	}
@@ -136,15 +136,15 @@ func (r *reader) refuseFields() {
 	}
 }
 
-// name checks the model's name. Gemini's stands in the path of a URL, and so may hold
+// checkName checks the model's name. Gemini's stands in the path of a URL, and so may hold
 // neither a slash nor a query.
-func (r *reader) name() {
+func (r *reader) checkName() {
 	s, n := &r.spec, r.node.Get("model")
 	switch {
 	case n == nil && s.Model == "" && s.Provider != Simulator:
 		r.node.FaultMissing("model", "is required")
 	case n == nil || !n.Sound():
-	case !visible(s.Model):
+	case !isPrintable(s.Model):
 		n.Fault("must be printable characters")
 	case s.Provider == Gemini && !check.Segment(s.Model):
 		n.Fault("must be a model's name such as " + defaultGeminiModel + ", without a path")
@@ -157,9 +157,9 @@ const (
 	mostGeminiThinking     = 32768 // that of Gemini 2.5 Pro
 )
 
-// thinking checks a number of tokens, whose bounds differ from provider to provider. The
+// checkThinking checks a number of tokens, whose bounds differ from provider to provider. The
 // schema has checked the words.
-func (r *reader) thinking() {
+func (r *reader) checkThinking() {
 	s, n := &r.spec, r.node.Get("thinking")
 	tokens, ok := n.Int()
 	if !ok {
@@ -173,7 +173,7 @@ func (r *reader) thinking() {
 	}
 }
 
-// wrongThinking returns what is wrong with a number of tokens, empty if nothing is.
+// wrongThinking returns why a number of tokens is invalid, or "".
 func wrongThinking(provider string, tokens int) string {
 	switch {
 	case provider == OpenAI:

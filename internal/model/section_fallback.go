@@ -15,7 +15,7 @@ func checkFallbacks(models *file.Node) {
 		if reported[m.Name()] {
 			continue
 		}
-		if cycle := way(next, m.Name(), m.Name(), map[string]bool{}); cycle != nil {
+		if cycle := findPath(next, m.Name(), m.Name(), map[string]bool{}); cycle != nil {
 			for _, key := range cycle {
 				reported[key] = true
 			}
@@ -24,8 +24,8 @@ func checkFallbacks(models *file.Node) {
 	}
 }
 
-// way returns the keys from from to before to, or nil if no way leads there.
-func way(next map[string][]string, from, to string, seen map[string]bool) []string {
+// findPath returns the keys from from to before to, or nil if no way leads there.
+func findPath(next map[string][]string, from, to string, seen map[string]bool) []string {
 	if seen[from] {
 		return nil
 	}
@@ -34,15 +34,15 @@ func way(next map[string][]string, from, to string, seen map[string]bool) []stri
 		return []string{from}
 	}
 	for _, key := range next[from] {
-		if rest := way(next, key, to, seen); rest != nil {
+		if rest := findPath(next, key, to, seen); rest != nil {
 			return append([]string{from}, rest...)
 		}
 	}
 	return nil
 }
 
-// readFallbacks returns the fallbacks of each model, without those that are not there, which it
-// reports.
+// readFallbacks returns the fallbacks of each model. It reports those that do not exist and leaves
+// them out.
 func readFallbacks(models *file.Node) map[string][]string {
 	next := map[string][]string{}
 	for m := range models.Members() {

@@ -12,8 +12,8 @@ import (
 
 const maxExtra = 16 << 10
 
-// endpoint reads where requests go, and with which key.
-func (r *reader) endpoint(p Preset) {
+// readEndpoint reads where requests go, and with which key.
+func (r *reader) readEndpoint(p Preset) {
 	if p.Endpoint == "" {
 		return
 	}
@@ -33,8 +33,8 @@ func (r *reader) endpoint(p Preset) {
 		u = given
 		n.HideVariables()
 	}
-	r.address(*u, p.End)
-	r.key(p, sameOrigin(own, u))
+	r.setEndpoint(*u, p.End)
+	r.readKey(p, sameOrigin(own, u))
 }
 
 // endpointURL accepts URLs of which nothing gets lost on the way.
@@ -57,14 +57,14 @@ func endpointURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// errText is an error that says what a value must be.
+// errText is the text of an error about a value: "must be …".
 type errText string
 
 // It is fit to follow a place in the file.
 func (e errText) Error() string { return string(e) }
 
-// openAI settles which API of OpenAI it is, and returns the end of its paths.
-func (r *reader) openAI(u *url.URL) (end string) {
+// chooseAPI settles which API of OpenAI it is, and returns the end of its paths.
+func (r *reader) chooseAPI(u *url.URL) (end string) {
 	s := &r.spec
 	if s.API == "" {
 		s.API = apiOf(u)
@@ -82,23 +82,23 @@ func (r *reader) openAI(u *url.URL) (end string) {
 	return end
 }
 
-// address completes the endpoint for the API, or with the end that all paths of the
+// setEndpoint completes the endpoint for the API, or with the end that all paths of the
 // protocol have.
-func (r *reader) address(u url.URL, end string) {
+func (r *reader) setEndpoint(u url.URL, end string) {
 	s := &r.spec
 	switch s.Provider {
 	case OpenAI:
-		s.Endpoint = completed(u, r.openAI(&u))
+		s.Endpoint = requestURL(u, r.chooseAPI(&u))
 	case Gemini: // the path is that of each call
 		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 		s.Endpoint = u.String()
 	default:
-		s.Endpoint = completed(u, end)
+		s.Endpoint = requestURL(u, end)
 	}
 }
 
-// key reads the key, or takes the preset's variable if the request goes to its host.
-func (r *reader) key(p Preset, home bool) {
+// readKey reads the key, or takes the preset's variable if the request goes to its host.
+func (r *reader) readKey(p Preset, home bool) {
 	n := r.node.Get("api_key")
 	if n == nil {
 		r.presetKey(p, home)
@@ -117,7 +117,7 @@ func (r *reader) key(p Preset, home bool) {
 	r.setKey(text)
 }
 
-// hasVariable says whether ${NAME} stands in the text of n.
+// hasVariable reports whether ${NAME} stands in the text of n.
 func hasVariable(n *file.Node) bool {
 	for range n.Variables() {
 		return true
@@ -131,10 +131,9 @@ func (r *reader) setKey(text string) {
 	r.node.Hide("api_key", r.spec.APIKey)
 }
 
-// presetKey takes the first variable of the preset that is set. It never sends
-// a key to a host that it does not belong to: home says whether the request
-// goes to the preset's own. That there is no key is only a warning, because
-// servers of one's own often want none.
+// presetKey takes the first variable of the preset that is set. It never sends a key to a host that
+// it does not belong to: home reports whether the request goes to the preset's own. A missing key is
+// only a warning, because self-hosted servers often need none.
 func (r *reader) presetKey(p Preset, home bool) {
 	n := r.node.Get("provider")
 	for _, name := range p.Keys {
@@ -162,8 +161,8 @@ func (r *reader) presetKey(p Preset, home bool) {
 // refusedHeaders are set by the connection or by us (RFC 9110, section 7.6.1).
 const refusedHeaders = " Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection Te Trailer Transfer-Encoding Upgrade Host Content-Length X-Request-Id "
 
-// extra checks members of the request's body that we do not set.
-func (r *reader) extra() {
+// checkExtra checks members of the request's body that we do not set.
+func (r *reader) checkExtra() {
 	n := r.node.Get("extra")
 	if n.Kind() != '{' {
 		return
@@ -185,8 +184,8 @@ func (r *reader) extra() {
 // ourMembers carry the conversation, in any of the protocols.
 const ourMembers = " messages input contents system system_instruction systemInstruction instructions tools functions stream model "
 
-// visible says whether all characters can be printed. Spaces count as such,
+// isPrintable reports whether all characters can be printed. Spaces count as such,
 // line breaks do not.
-func visible(s string) bool {
+func isPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }

@@ -24,16 +24,16 @@ type Source interface {
 
 // Stream is one streamed answer of a model.
 type Stream interface {
-	// Next waits for the next event and appends what it holds to c, which is empty, as
+	// Next waits for the next event and appends its content to c, which must be empty, as
 	// Answer.Decode does. It returns io.EOF when the answer is over.
 	Next(c *chat.Chunk) error
 	// End is called after that, as Answer.End.
 	End(c *chat.Chunk) error
 	// Finished says that the end was reported, as Answer.Finished does.
 	Finished() bool
-	// Note returns what the log says about the answer, so far.
-	Note() Note
-	// Buffered says whether Next is sure to return without waiting.
+	// Stats returns the figures of the answer so far, for the log.
+	Stats() Stats
+	// Buffered reports whether Next is sure to return without waiting.
 	Buffered() bool
 	// Close ends the stream; it must be called once.
 	Close()
@@ -68,32 +68,31 @@ func (s *httpSource) Open(ctx context.Context, req *chat.ModelRequest, body *Bod
 		return nil, err
 	}
 	a := s.answers.Get().(*httpStream)
-	a.events, a.whole = events, false
+	a.events, a.documentRead = events, false
 	if asker, ok := a.answer.(Asker); ok {
-		asker.Asked(req)
+		asker.SetRequest(req)
 	}
 	return a, nil
 }
 
 // httpStream is one answer under way. It goes back to its pool when closed.
 type httpStream struct {
-	source *httpSource
-	events *Events
-	answer Answer
-	whole  bool // the answer came as one document, and was read
+	source       *httpSource
+	events       *Events
+	answer       Answer
+	documentRead bool // the answer came as one document, and was read
 }
 
-// Next adds what one event says to c. io.EOF is the regular end: the codec has
-// seen its last event. A connection that ends before that is an error of the
-// reader's (ErrCut).
+// Next appends the content of one event to c. It returns io.EOF at the regular end: the codec has
+// seen its last event. A connection that ends before that is an error of the reader's (ErrCut).
 func (a *httpStream) Next(c *chat.Chunk) error {
-	if a.whole || a.answer.Over() {
+	if a.documentRead || a.answer.HasEnded() {
 		return io.EOF
 	}
 	name, data, err := a.events.Next()
 	if err == errDocument {
-		a.whole = true
-		return a.document(data, c)
+		a.documentRead = true
+		return a.decodeDocument(data, c)
 	}
 	if err != nil {
 		return err
@@ -101,20 +100,19 @@ func (a *httpStream) Next(c *chat.Chunk) error {
 	return a.events.Decoded(a.answer.Decode(name, data, c))
 }
 
-// document reads an answer in one piece, or an error that came like one.
-func (a *httpStream) document(data []byte, c *chat.Chunk) error {
-	err := a.answer.Whole(data, c)
+// decodeDocument reads an answer in one piece, or an error that came like one.
+func (a *httpStream) decodeDocument(data []byte, c *chat.Chunk) error {
+	err := a.answer.DecodeDocument(data, c)
 	if !errors.Is(err, ErrUnreadable) {
 		return err
 	}
-	if r := a.source.http.refuse(data); r != nil {
+	if r := a.source.http.findRefusal(data); r != nil {
 		return r
 	}
 	return err
 }
 
-// End asks the codec for what it holds back until it knows that nothing
-// follows.
+// End asks the codec for the parts that it holds until the end of the stream.
 func (a *httpStream) End(c *chat.Chunk) error { return a.answer.End(c) }
 
 // Finished is the codec's to say.
@@ -123,12 +121,12 @@ func (a *httpStream) Finished() bool { return a.answer.Finished() }
 // Listen has p called for comments.
 func (a *httpStream) Listen(p Pinged) { a.events.Listen(p) }
 
-// Note is what the log receives, valid also after an error.
-func (a *httpStream) Note() Note { return a.answer.Note() }
+// Stats returns the figures for the log, also after an error.
+func (a *httpStream) Stats() Stats { return a.answer.Stats() }
 
-// Buffered says whether Next can continue without waiting for the network. Then a flush towards
+// Buffered reports whether Next can continue without waiting for the network. Then a flush towards
 // the client can wait.
-func (a *httpStream) Buffered() bool { return !a.answer.Over() && a.events.Buffered() }
+func (a *httpStream) Buffered() bool { return !a.answer.HasEnded() && a.events.Buffered() }
 
 // Close must be called once, and a must not be used afterwards: another call
 // may have it.
@@ -139,8 +137,8 @@ func (a *httpStream) Close() {
 	a.source.answers.Put(a)
 }
 
-// refuse reads an error that came in place of a stream; nil if it is none.
-func (s *HTTP) refuse(document []byte) *Refusal {
+// findRefusal reads an error that came in place of a stream, or returns nil.
+func (s *HTTP) findRefusal(document []byte) *Refusal {
 	r := s.codec.Refuse(0, nil, bytes.TrimLeft(document, " \t,"))
 	if r.Status == 0 && r.Kind == KindStatus && r.Type == "" && r.Code == "" && r.Message == "" {
 		return nil

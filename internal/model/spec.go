@@ -33,7 +33,7 @@ type Spec struct {
 	Idle    time.Duration  `key:"timeout,timeout/idle" from:"100ms" to:"10m"`
 	Retries int            `key:"retries"`
 	Breaker breaker.Config `key:"breaker"`
-	// Fallback are keys, in the order in which they are asked.
+	// Fallback holds keys, in the order in which they are asked.
 	Fallback   []string `key:"fallback"`
 	FallbackOn []string `key:"fallback_on"` // classes
 	AfterText  bool     `key:"fallback_after_text"`
@@ -43,7 +43,7 @@ type Spec struct {
 	Context int            `key:"context_tokens"` // tokens; 0: unknown
 }
 
-// Generation is what a call asks of the model besides its words.
+// Generation holds the options of a call besides its text.
 type Generation struct {
 	Temperature   *float64 `key:"temperature"` // nil: not sent, unless the caller asks for one
 	NoTemperature bool     // never sent, even if the caller asks
@@ -54,15 +54,15 @@ type Generation struct {
 	Cache         string   `key:"cache"`      // of the provider: auto (or empty), off or long
 }
 
-// What is asked of a provider's cache; empty is as CacheAuto.
+// Values of the provider's cache; empty means CacheAuto.
 const (
 	CacheAuto = "auto"
 	CacheOff  = "off"
 	CacheLong = "long"
 )
 
-// Thinking says what is asked of a model's reasoning: a word, or a number of tokens
-// if Tokens is not 0.
+// Thinking is the configured reasoning of a model: a word, or a number of tokens if Tokens is not
+// 0.
 type Thinking struct {
 	Word   string `key:"."` // off, summary, low, medium or high; gemini: also 0, a budget of none
 	Tokens int    `key:"."`
@@ -71,8 +71,8 @@ type Thinking struct {
 // Off says that the model is asked not to think, so that all tokens are visible.
 func (t Thinking) Off() bool { return t.Word == "off" }
 
-// For returns what is asked of the reasoning of a call whose caller wants a level of its
-// own; empty: none. A model that is set not to think does not.
+// For returns the reasoning of a call whose caller asks for a level, or t if level is empty. A
+// model that is set not to think does not.
 func (t Thinking) For(level string) Thinking {
 	if level == "" || t.Off() || t.Word == "0" {
 		return t
@@ -80,8 +80,8 @@ func (t Thinking) For(level string) Thinking {
 	return Thinking{Word: level}
 }
 
-// thinkingRoom is how many tokens are added to the limit of an answer for what is not
-// seen of it, because providers count thoughts as well.
+// thinkingRoom is the number of tokens that the limit of an answer adds for hidden thoughts,
+// because providers count them.
 const thinkingRoom = 2048
 
 // Room returns the limit to send for a request that may ask the model not to think: silent says

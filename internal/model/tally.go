@@ -2,7 +2,7 @@ package model
 
 import "sluice/internal/turn/chat"
 
-// tally is what an attempt has brought, for its limits and for the log.
+// tally counts the answer of an attempt, for its limits and for the log.
 type tally struct {
 	Budget              // of the parts
 	prompt   int        // bytes of the request
@@ -12,11 +12,11 @@ type tally struct {
 	hidden   int        // Note.Size beyond the parts, when it was last looked at
 	pings    int        // Note.Pings then
 	finish   chat.Finish
-	note     Note
+	stats    Stats
 }
 
-// add counts what is in c.
-func (t *tally) add(c *chat.Chunk) error {
+// addChunk counts the parts and the usage of c.
+func (t *tally) addChunk(c *chat.Chunk) error {
 	if c.Usage != nil {
 		t.usage, t.reported, t.paid = *c.Usage, true, false
 	}
@@ -31,31 +31,31 @@ func (t *tally) add(c *chat.Chunk) error {
 	return t.Grow(n)
 }
 
-// grown says whether the answer has become longer since the last call, beyond what its
+// hasGrown reports whether the answer has become longer since the last call, beyond what its
 // parts show, and whether the service has said that it lives.
-func (t *tally) grown(ans Stream) (grown, pinged bool) {
+func (t *tally) hasGrown(ans Stream) (grown, pinged bool) {
 	hidden, pings := t.hidden, t.pings
-	note := ans.Note()
+	note := ans.Stats()
 	t.hidden, t.pings = note.Size-t.Size, note.Pings
 	return t.hidden > hidden, t.pings > pings
 }
 
-// estimate guesses the usage of an answer whose provider did not report it.
-func (t *tally) estimate(ans Stream) {
-	size := max(t.Size, ans.Note().Size)
-	t.usage = chat.Usage{InputTokens: estimate(t.prompt), OutputTokens: estimate(size), Estimated: true}
+// estimateUsage guesses the usage of an answer whose provider did not report it.
+func (t *tally) estimateUsage(ans Stream) {
+	size := max(t.Size, ans.Stats().Size)
+	t.usage = chat.Usage{InputTokens: estimateTokens(t.prompt), OutputTokens: estimateTokens(size), Estimated: true}
 }
 
-// split guesses how much of a total that was reported is the request's.
-func (t *tally) split() {
-	input := min(estimate(t.prompt), t.usage.OutputTokens)
+// splitTotal guesses how much of a total that was reported is the request's.
+func (t *tally) splitTotal() {
+	input := min(estimateTokens(t.prompt), t.usage.OutputTokens)
 	t.usage.InputTokens, t.usage.OutputTokens = input, t.usage.OutputTokens-input
 }
 
-// close takes what is known at the end.
-func (t *tally) close(ans Stream) {
-	t.note = ans.Note()
-	if t.note.Usage != nil && *t.note.Usage != (chat.Usage{}) {
-		t.usage = *t.note.Usage
+// readStats takes the final figures of the answer.
+func (t *tally) readStats(ans Stream) {
+	t.stats = ans.Stats()
+	if t.stats.Usage != nil && *t.stats.Usage != (chat.Usage{}) {
+		t.usage = *t.stats.Usage
 	}
 }

@@ -30,6 +30,6 @@ func Word(s string) string {
 	return s
 }
 
-// estimate returns about how many tokens n bytes of a request or an answer are, where
+// estimateTokens returns about how many tokens n bytes of a request or an answer are, where
 // nobody has counted them.
-func estimate(n int) int { return (n + 3) / 4 }
+func estimateTokens(n int) int { return (n + 3) / 4 }

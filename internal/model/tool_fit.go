@@ -10,21 +10,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxFitDepth bounds how deep a schema is looked through. What lies deeper stays as it is.
+// maxFitDepth bounds how deep a schema is looked through. Deeper schemas stay unchanged.
 const maxFitDepth = 64
 
-// fitSchema returns a tool's schema in which each array says what it holds, because providers refuse
-// a tool with one that does not. With keys the names of properties fit as well; sent has the names
-// of those that were changed. A schema that fits already stays as it is, byte for byte.
+// fitSchema returns a tool's schema in which each array has items, because providers refuse an
+// array without them. With keys the names of properties fit as well; sent has the names of those
+// that were changed. A schema that fits already stays as it is, byte for byte.
 func fitSchema(schema jsontext.Value, keys bool) (fitted jsontext.Value, sent propertyNames) {
 	f := schemaFitter{}
 	if keys {
 		f.names = propertyNames{}
 		used := map[string]bool{}
-		f.collect(schema, used, 0)
-		f.choose(used)
+		f.collectNames(schema, used, 0)
+		f.chooseNames(used)
 	}
-	return f.schema(schema, 0), f.names
+	return f.fitNode(schema, 0), f.names
 }
 
 // propertyNames are the names under which properties of a tool are sent, by the server's. A name is
@@ -34,7 +34,7 @@ type propertyNames map[string]string
 // schemaFitter makes one schema fit.
 type schemaFitter struct{ names propertyNames }
 
-// What the members of a schema hold.
+// Kinds of values that the members of a schema hold.
 const (
 	holdsSchema  = iota + 1 // a schema, or a list of schemas
 	holdsNamed              // schemas by names of properties
@@ -43,7 +43,7 @@ const (
 	holdsLists              // names of properties, or schemas, by names of properties
 )
 
-// schemaMembers are the members of a schema in which others, or names of properties, stand.
+// schemaMembers are the members of a schema that contain schemas or names of properties.
 var schemaMembers = map[string]int{
 	"items": holdsSchema, "prefixItems": holdsSchema, "additionalItems": holdsSchema, "unevaluatedItems": holdsSchema, "contains": holdsSchema,
 	"additionalProperties": holdsSchema, "unevaluatedProperties": holdsSchema, "propertyNames": holdsSchema,
@@ -53,35 +53,35 @@ var schemaMembers = map[string]int{
 	"required": holdsNames, "dependentRequired": holdsLists, "dependencies": holdsLists,
 }
 
-// collect notes the names of all properties below v: those that fit in used, the others to be changed.
-func (f *schemaFitter) collect(v jsontext.Value, used map[string]bool, depth int) {
+// collectNames notes the names of all properties below v: those that fit in used, the others to be changed.
+func (f *schemaFitter) collectNames(v jsontext.Value, used map[string]bool, depth int) {
 	if depth > maxFitDepth {
 		return
 	}
 	for _, el := range Elements(v) {
-		f.collect(el, used, depth+1)
+		f.collectNames(el, used, depth+1)
 	}
 	for _, m := range Members(v) {
 		switch schemaMembers[m.Name] {
 		case holdsSchema:
-			f.collect(m.Value, used, depth+1)
+			f.collectNames(m.Value, used, depth+1)
 		case holdsNamed, holdsSchemas, holdsLists:
 			for _, p := range Members(m.Value) {
 				if schemaMembers[m.Name] != holdsSchemas {
-					f.note(p.Name, used)
+					f.addName(p.Name, used)
 				}
-				f.collect(p.Value, used, depth+1)
+				f.collectNames(p.Value, used, depth+1)
 			}
 		case holdsNames:
 			for _, name := range Strings(m.Value) {
-				f.note(name, used)
+				f.addName(name, used)
 			}
 		}
 	}
 }
 
-// note notes the name of a property.
-func (f *schemaFitter) note(name string, used map[string]bool) {
+// addName notes the name of a property.
+func (f *schemaFitter) addName(name string, used map[string]bool) {
 	if fitsKey(name) {
 		used[name] = true
 	} else {
@@ -89,8 +89,8 @@ func (f *schemaFitter) note(name string, used map[string]bool) {
 	}
 }
 
-// choose gives each name that does not fit one that no property has. The order is always the same.
-func (f *schemaFitter) choose(used map[string]bool) {
+// chooseNames gives each name that does not fit one that no property has. The order is always the same.
+func (f *schemaFitter) chooseNames(used map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(f.names)) {
 		f.names[name] = unusedName(replaceOthers(name, keyCharacters), used)
 	}
@@ -104,25 +104,25 @@ func fitsKey(name string) bool {
 	return name != "" && len(name) <= maxName && strings.Trim(name, keyCharacters) == ""
 }
 
-// fit returns the name under which a property is sent.
-func (f *schemaFitter) fit(name string) string {
+// sentName returns the name of a property in requests.
+func (f *schemaFitter) sentName(name string) string {
 	if sent := f.names[name]; sent != "" {
 		return sent
 	}
 	return name
 }
 
-// schema returns a schema, or a list of schemas, made to fit.
-func (f *schemaFitter) schema(v jsontext.Value, depth int) jsontext.Value {
+// fitNode returns a schema, or a list of schemas, made to fit.
+func (f *schemaFitter) fitNode(v jsontext.Value, depth int) jsontext.Value {
 	if depth > maxFitDepth {
 		return v
 	}
 	if v.Kind() == '[' {
-		return replaceElements(v, func(el jsontext.Value) jsontext.Value { return f.schema(el, depth+1) })
+		return replaceElements(v, func(el jsontext.Value) jsontext.Value { return f.fitNode(el, depth+1) })
 	}
 	o, changed := Members(v), false
 	for i := range o {
-		if value := f.member(o[i], depth+1); !bytes.Equal(value, o[i].Value) {
+		if value := f.fitMember(o[i], depth+1); !bytes.Equal(value, o[i].Value) {
 			o[i].Value, changed = value, true
 		}
 	}
@@ -162,35 +162,35 @@ func replaceElements(list jsontext.Value, replace func(jsontext.Value) jsontext.
 	return append(b, ']')
 }
 
-// member returns the value of a member of a schema, made to fit.
-func (f *schemaFitter) member(m Member, depth int) jsontext.Value {
+// fitMember returns the value of a member of a schema, made to fit.
+func (f *schemaFitter) fitMember(m Member, depth int) jsontext.Value {
 	switch holds := schemaMembers[m.Name]; holds {
 	case holdsSchema:
-		return f.schema(m.Value, depth)
+		return f.fitNode(m.Value, depth)
 	case holdsNames:
-		return f.strings(m.Value)
+		return f.fitStrings(m.Value)
 	case holdsNamed, holdsSchemas, holdsLists:
-		return f.members(m.Value, holds, depth)
+		return f.fitMembers(m.Value, holds, depth)
 	}
 	if m.Name == "$ref" && len(f.names) > 0 && m.Value.Kind() == '"' {
-		return f.ref(m.Value)
+		return f.fitRef(m.Value)
 	}
 	return m.Value
 }
 
-// members returns an object of schemas, made to fit.
-func (f *schemaFitter) members(v jsontext.Value, holds, depth int) jsontext.Value {
+// fitMembers returns an object of schemas, made to fit.
+func (f *schemaFitter) fitMembers(v jsontext.Value, holds, depth int) jsontext.Value {
 	o, changed := Members(v), false
 	for i := range o {
 		value := o[i].Value
 		if holds == holdsLists && value.Kind() == '[' {
-			value = f.strings(value)
+			value = f.fitStrings(value)
 		} else {
-			value = f.schema(value, depth+1)
+			value = f.fitNode(value, depth+1)
 		}
 		name := o[i].Name
 		if holds != holdsSchemas {
-			name = f.fit(name)
+			name = f.sentName(name)
 		}
 		changed = changed || name != o[i].Name || !bytes.Equal(value, o[i].Value)
 		o[i] = Member{name, value}
@@ -201,20 +201,20 @@ func (f *schemaFitter) members(v jsontext.Value, holds, depth int) jsontext.Valu
 	return o.JSON()
 }
 
-// strings returns a list of names of properties as they are sent.
-func (f *schemaFitter) strings(v jsontext.Value) jsontext.Value {
+// fitStrings returns a list of names of properties as they are sent.
+func (f *schemaFitter) fitStrings(v jsontext.Value) jsontext.Value {
 	list := Strings(v)
-	if !slices.ContainsFunc(list, func(name string) bool { return f.fit(name) != name }) {
+	if !slices.ContainsFunc(list, func(name string) bool { return f.sentName(name) != name }) {
 		return v
 	}
 	for i := range list {
-		list[i] = f.fit(list[i])
+		list[i] = f.sentName(list[i])
 	}
 	return stringArray(list)
 }
 
-// ref returns a reference that leads to a property by the name under which that is sent.
-func (f *schemaFitter) ref(v jsontext.Value) jsontext.Value {
+// fitRef replaces the names of properties in a reference by their names in requests.
+func (f *schemaFitter) fitRef(v jsontext.Value) jsontext.Value {
 	fragment, err := url.PathUnescape(Unquote(v))
 	path, local := strings.CutPrefix(fragment, "#/")
 	if err != nil || !local {
@@ -223,8 +223,8 @@ func (f *schemaFitter) ref(v jsontext.Value) jsontext.Value {
 	tokens, changed := strings.Split(path, "/"), false
 	for i := 1; i < len(tokens); i++ {
 		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i])
-		if tokens[i-1] == "properties" && f.fit(name) != name {
-			tokens[i], changed = f.fit(name), true
+		if tokens[i-1] == "properties" && f.sentName(name) != name {
+			tokens[i], changed = f.sentName(name), true
 		}
 	}
 	if !changed {
@@ -233,9 +233,9 @@ func (f *schemaFitter) ref(v jsontext.Value) jsontext.Value {
 	return AppendString(nil, "#/"+strings.Join(tokens, "/"))
 }
 
-// renamed returns arguments in which members have other names, at every depth. Arguments without
+// renameMembers returns arguments in which members have other names, at every depth. Arguments without
 // such a member stay as they are, byte for byte.
-func renamed(args jsontext.Value, names map[string]string, depth int) jsontext.Value {
+func renameMembers(args jsontext.Value, names map[string]string, depth int) jsontext.Value {
 	if len(names) == 0 || depth > maxFitDepth {
 		return args
 	}
@@ -243,7 +243,7 @@ func renamed(args jsontext.Value, names map[string]string, depth int) jsontext.V
 	case '{':
 		o, changed := Members(args), false
 		for i := range o {
-			name, value := o[i].Name, renamed(o[i].Value, names, depth+1)
+			name, value := o[i].Name, renameMembers(o[i].Value, names, depth+1)
 			if other, ok := names[name]; ok {
 				name = other
 			}
@@ -254,7 +254,7 @@ func renamed(args jsontext.Value, names map[string]string, depth int) jsontext.V
 			return o.JSON()
 		}
 	case '[':
-		return replaceElements(args, func(el jsontext.Value) jsontext.Value { return renamed(el, names, depth+1) })
+		return replaceElements(args, func(el jsontext.Value) jsontext.Value { return renameMembers(el, names, depth+1) })
 	}
 	return args
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// errNotObject is why a tool is left out: its arguments can be no object.
+// errNotObject is the reason to leave a tool out: its arguments can never be an object.
 var errNotObject = errors.New("its schema allows no object")
 
 // errUnreadableSchema is why a tool is left out.
@@ -19,10 +19,10 @@ var errUnreadableSchema = errors.New("its schema is no JSON")
 // maxRootNodes is how many schemas the root of one may be put together of.
 const maxRootNodes = 256
 
-// toolSchema returns a tool's input schema as providers take it: an object with
-// properties, and none of the forms at the root that are refused there (anyOf, oneOf,
-// allOf, $ref, enum, not). What stands below the root stays as the server wrote it. An
-// error says why there is no such schema, without a word of it.
+// toolSchema returns a tool's input schema as providers take it: an object with properties, and
+// none of the forms at the root that are refused there (anyOf, oneOf, allOf, $ref, enum, not).
+// Below the root the schema stays as the server wrote it. An error gives the reason without quoting
+// the schema.
 func toolSchema(schema jsontext.Value) (jsontext.Value, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		schema = jsontext.Value(`{}`)
@@ -38,7 +38,7 @@ func toolSchema(schema jsontext.Value) (jsontext.Value, error) {
 		return nil, errNotObject
 	}
 	r := rootResolver{schema: schema, refs: []string{"#"}}
-	root, err := r.resolve(Members(schema))
+	root, err := r.resolveObject(Members(schema))
 	if err != nil {
 		return nil, err
 	}
@@ -49,22 +49,22 @@ func toolSchema(schema jsontext.Value) (jsontext.Value, error) {
 	return root.JSON(), nil
 }
 
-// rootResolver resolves what may not stand at the root of a schema.
+// rootResolver resolves the forms that providers refuse at the root of a schema.
 type rootResolver struct {
 	schema jsontext.Value
 	refs   []string // the $refs that the node at hand was reached through
 	nodes  int
 }
 
-// resolve returns n without $ref, allOf, anyOf and oneOf, or errNotObject.
-func (r *rootResolver) resolve(n Object) (Object, error) {
+// resolveObject returns n without $ref, allOf, anyOf and oneOf, or errNotObject.
+func (r *rootResolver) resolveObject(n Object) (Object, error) {
 	if n.Has("$ref") {
-		target, err := r.follow(Unquote(n.Get("$ref")))
+		target, err := r.resolveRef(Unquote(n.Get("$ref")))
 		if err != nil {
 			return nil, err
 		}
 		n = n.Without("$ref")
-		n.merge(target)
+		n.mergeSchema(target)
 	}
 	if !allowsObject(n.Get("type")) {
 		return nil, errNotObject
@@ -75,7 +75,7 @@ func (r *rootResolver) resolve(n Object) (Object, error) {
 			return nil, err
 		}
 		n = n.Without("allOf")
-		n.merge(part)
+		n.mergeSchema(part)
 	}
 	n, err := r.resolveBranches(n)
 	if err != nil {
@@ -92,11 +92,11 @@ func (r *rootResolver) resolveBranches(n Object) (Object, error) {
 		if len(branches) == 0 {
 			continue
 		}
-		either, err := r.either(branches)
+		either, err := r.joinBranches(branches)
 		if err != nil {
 			return nil, err
 		}
-		n.merge(either)
+		n.mergeSchema(either)
 	}
 	return n, nil
 }
@@ -110,15 +110,15 @@ func (r *rootResolver) resolveValue(v jsontext.Value) (Object, error) {
 		if r.nodes++; r.nodes > maxRootNodes {
 			return nil, errNotObject
 		}
-		return r.resolve(Members(v))
+		return r.resolveObject(Members(v))
 	case 't':
 		return nil, nil
 	}
 	return nil, errNotObject
 }
 
-// follow returns what a local reference points to ("#/$defs/Todo"), itself resolved.
-func (r *rootResolver) follow(ref string) (Object, error) {
+// resolveRef returns the resolved target of a local reference ("#/$defs/Todo").
+func (r *rootResolver) resolveRef(ref string) (Object, error) {
 	fragment, err := url.PathUnescape(ref)
 	path, local := strings.CutPrefix(fragment, "#/")
 	if r.nodes++; err != nil || !local || r.nodes > maxRootNodes || slices.Contains(r.refs, ref) {
@@ -134,9 +134,9 @@ func (r *rootResolver) follow(ref string) (Object, error) {
 	return o, err
 }
 
-// either returns one schema for branches: the properties of all of those that allow an
+// joinBranches returns one schema for branches: the properties of all of those that allow an
 // object; required is what all of them require.
-func (r *rootResolver) either(branches []jsontext.Value) (Object, error) {
+func (r *rootResolver) joinBranches(branches []jsontext.Value) (Object, error) {
 	var all Object
 	var required []string
 	found := false
@@ -150,9 +150,9 @@ func (r *rootResolver) either(branches []jsontext.Value) (Object, error) {
 			all, required, found = branch, names, true
 			continue
 		}
-		all = all.Without("additionalProperties") // what one branch forbids another may have
-		all.widen(branch)
-		all.merge(branch.Without("additionalProperties"))
+		all = all.Without("additionalProperties") // a property that one branch forbids may be allowed in another
+		all.widenProperties(branch)
+		all.mergeSchema(branch.Without("additionalProperties"))
 		required = slices.DeleteFunc(required, func(name string) bool { return !slices.Contains(names, name) })
 	}
 	if !found {
@@ -165,7 +165,7 @@ func (r *rootResolver) either(branches []jsontext.Value) (Object, error) {
 	return all, nil
 }
 
-// allowsObject says whether a type, which may be missing, lets an object through.
+// allowsObject reports whether a type, or a missing type, allows an object.
 func allowsObject(typ jsontext.Value) bool {
 	switch typ.Kind() {
 	case '"':
@@ -176,9 +176,9 @@ func allowsObject(typ jsontext.Value) bool {
 	return true
 }
 
-// merge adds what other says besides o: its properties and what it requires too, of other
-// members those that o does not have.
-func (o *Object) merge(other Object) {
+// mergeSchema adds to o the properties and required names of other. Of the other members it adds
+// those that o lacks.
+func (o *Object) mergeSchema(other Object) {
 	for _, m := range other {
 		have := o.Get(m.Name)
 		switch {
@@ -214,8 +214,8 @@ func withStrings(list, other jsontext.Value) jsontext.Value {
 	return stringArray(names)
 }
 
-// widen makes what the properties of o take what those of other take as well.
-func (o *Object) widen(other Object) {
+// widenProperties makes the properties of o allow also the values that those of other allow.
+func (o *Object) widenProperties(other Object) {
 	mine, theirs := Members(o.Get("properties")), Members(other.Get("properties"))
 	for _, p := range theirs {
 		if have := mine.Get(p.Name); have != nil && !bytes.Equal(have, p.Value) {

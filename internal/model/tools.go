@@ -21,9 +21,8 @@ const maxRendered = 4
 // and are replaced seldom, so a few are enough, and nothing piles up. It is safe for
 // concurrent use.
 type Tools struct {
-	// Append appends one tool as JSON, under the name that fits and with the schema that
-	// toolSchema made. omitted says that the members which a protocol may be learned not
-	// to remove in tools stay.
+	// Append appends one tool as JSON, with its fitted name and the schema from toolSchema. omitted
+	// leaves out the members of a tool that the protocol may learn to drop.
 	Append func(b []byte, name, description string, schema jsontext.Value, omitted bool) []byte
 	// LeftOut is called with a tool that is not offered, because its schema allows no arguments
 	// as an object: it would fail every request. It may be called by several goroutines, and
@@ -51,48 +50,48 @@ type RenderedTools struct {
 	omitted bool
 }
 
-// Of returns what is rendered of set, which may be nil.
+// Of returns the rendered tools of set, also for nil.
 func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
 	if set == nil || len(set.Specs) == 0 {
 		return &RenderedTools{}
 	}
-	recent := t.recent(set)
-	known := known(recent)
+	recent := t.recentSets(set)
+	known := loadRendered(recent)
 	for _, r := range known {
 		if r.set == set && r.omitted == omitted {
 			return r
 		}
 	}
 	r := &RenderedTools{set: set, omitted: omitted, Names: fitNames(set.Specs)} // render adds names of properties
-	t.render(r)
+	t.renderSet(r)
 	kept := append([]*RenderedTools{r}, known[:min(len(known), maxRendered-1)]...)
 	recent.Store(&kept) // if another call does so now, one of the two renders again
 	return r
 }
 
-// recent is where a set is kept.
-func (t *Tools) recent(set *tool.Set) *atomic.Pointer[[]*RenderedTools] {
+// recentSets is where a set is kept.
+func (t *Tools) recentSets(set *tool.Set) *atomic.Pointer[[]*RenderedTools] {
 	if set.Passing {
 		return &t.passing
 	}
 	return &t.staying
 }
 
-// known returns the sets that were rendered lately. The slice is never changed,
+// loadRendered returns the sets that were rendered lately. The slice is never changed,
 // only replaced.
-func known(recent *atomic.Pointer[[]*RenderedTools]) []*RenderedTools {
+func loadRendered(recent *atomic.Pointer[[]*RenderedTools]) []*RenderedTools {
 	if p := recent.Load(); p != nil {
 		return *p
 	}
 	return nil
 }
 
-// Names returns the names of set's tools, which may be nil.
+// Names returns the names of the tools of set, also for nil.
 func (t *Tools) Names(set *tool.Set) *ToolNames {
 	if set == nil {
 		return nil
 	}
-	for _, r := range known(t.recent(set)) {
+	for _, r := range loadRendered(t.recentSets(set)) {
 		if r.set == set {
 			return r.Names
 		}
@@ -100,22 +99,22 @@ func (t *Tools) Names(set *tool.Set) *ToolNames {
 	return t.Of(set, false).Names
 }
 
-// SentTools returns the names of the tools of a set in the order in which they are sent.
+// SentTools returns the names of the tools of a set, in the order of the request.
 func (t *Tools) SentTools(set *tool.Set) []SentTool {
 	r := t.Of(set, false)
 	list := make([]SentTool, len(r.Sent))
 	for i, name := range r.Sent {
-		list[i] = SentTool{Own: name, Sent: r.Names.Fit(name)}
+		list[i] = SentTool{Name: name, Sent: r.Names.Fit(name)}
 	}
 	return list
 }
 
-// SentTool is a tool by our name and by the one under which it is sent.
-type SentTool struct{ Own, Sent string }
+// SentTool is a tool by our name and its name in requests.
+type SentTool struct{ Name, Sent string }
 
-// render renders the tools of a set, without the array's brackets. A tool whose
+// renderSet renders the tools of a set, without the array's brackets. A tool whose
 // schema cannot be sent is left out and reported; the turn continues with the others.
-func (t *Tools) render(r *RenderedTools) {
+func (t *Tools) renderSet(r *RenderedTools) {
 	b, beyond, first := []byte(nil), 0, ""
 	for i := range r.set.Specs {
 		spec := &r.set.Specs[i]
@@ -132,7 +131,7 @@ func (t *Tools) render(r *RenderedTools) {
 		}
 		schema, names := fitSchema(schema, t.FitKeys)
 		if len(names) > 0 {
-			r.Names = r.Names.with(spec.Name, names)
+			r.Names = r.Names.withProperties(spec.Name, names)
 		}
 		if len(b) > 0 {
 			b = append(b, ',')
@@ -164,13 +163,13 @@ func (o Options) ToolLeftOut(key string) func(name, reason string) {
 
 // ToolNames are the names under which tools are sent. Nil changes none that fits.
 type ToolNames struct {
-	sent, own map[string]string // only those that differ
+	sent, ours map[string]string // only those that differ
 	// The names of properties that differ, by our name of their tool.
 	sentKeys, ownKeys map[string]map[string]string
 }
 
-// with adds the names under which the properties of a tool are sent. n may be nil.
-func (n *ToolNames) with(tool string, names propertyNames) *ToolNames {
+// withProperties adds the names that the properties of a tool have in requests. n may be nil.
+func (n *ToolNames) withProperties(tool string, names propertyNames) *ToolNames {
 	if n == nil {
 		n = &ToolNames{}
 	}
@@ -190,7 +189,7 @@ func (n *ToolNames) OurArguments(tool string, args jsontext.Value) jsontext.Valu
 	if n == nil || n.ownKeys == nil {
 		return args
 	}
-	return renamed(args, n.ownKeys[tool], 0)
+	return renameMembers(args, n.ownKeys[tool], 0)
 }
 
 // SentArguments returns the arguments of an earlier call with the names of properties that are sent.
@@ -198,14 +197,14 @@ func (n *ToolNames) SentArguments(tool string, args jsontext.Value) jsontext.Val
 	if n == nil || n.sentKeys == nil {
 		return args
 	}
-	return renamed(args, n.sentKeys[tool], 0)
+	return renameMembers(args, n.sentKeys[tool], 0)
 }
 
 // maxName is how long a tool's name may be, in bytes.
 const maxName = 64
 
-// fitNames makes the names of tools fit [A-Za-z0-9_-] and 64 bytes. One that clashes
-// with another gets a number.
+// fitNames makes the names of tools fit [A-Za-z0-9_-] and 64 bytes. If two names clash, the later
+// gets a number.
 func fitNames(specs []tool.Spec) *ToolNames {
 	var n *ToolNames
 	used := map[string]bool{}
@@ -221,14 +220,14 @@ func fitNames(specs []tool.Spec) *ToolNames {
 		}
 		fit := unusedName(FitName(name), used)
 		if n == nil {
-			n = &ToolNames{sent: map[string]string{}, own: map[string]string{}}
+			n = &ToolNames{sent: map[string]string{}, ours: map[string]string{}}
 		}
-		n.sent[name], n.own[fit] = fit, name
+		n.sent[name], n.ours[fit] = fit, name
 	}
 	return n
 }
 
-// FitName replaces what does not fit in a name, and cuts it.
+// FitName replaces the characters that do not fit in a name, and cuts it.
 func FitName(name string) string {
 	if WordOf(name, maxName) {
 		return name
@@ -274,7 +273,7 @@ func (n *ToolNames) Fit(name string) string {
 // Ours returns the tool's own name.
 func (n *ToolNames) Ours(sent string) string {
 	if n != nil {
-		if name, ok := n.own[sent]; ok {
+		if name, ok := n.ours[sent]; ok {
 			return name
 		}
 	}

@@ -169,7 +169,7 @@ func TestSentIDs(t *testing.T) {
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	var ids model.IDs
-	ids.Asked([]chat.Message{{Parts: []chat.Part{{Call: &tool.Call{ID: "before"}}, {Text: "x"}}}})
+	ids.ResetFor([]chat.Message{{Parts: []chat.Part{{Call: &tool.Call{ID: "before"}}, {Text: "x"}}}})
 	if ids.Any() {
 		t.Error("a call was taken before there was one")
 	}
@@ -194,7 +194,7 @@ func TestIDs(t *testing.T) {
 func TestCallsThatComeTwice(t *testing.T) {
 	t.Parallel()
 	var ids model.IDs
-	ids.Asked([]chat.Message{{Parts: []chat.Part{{Call: &tool.Call{ID: "before"}}}}})
+	ids.ResetFor([]chat.Message{{Parts: []chat.Part{{Call: &tool.Call{ID: "before"}}}}})
 	for _, tt := range []struct {
 		id, name, args string
 		again          bool

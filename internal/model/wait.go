@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// maxWait bounds what is believed of a wait that a service asks for: a daily quota is
-// the longest that there is.
+// maxWait bounds the wait that a service may ask for: a daily quota is the longest known.
 const maxWait = 24 * time.Hour
 
 // retryAfter reads a Retry-After header, seconds or a date (RFC 9110,
@@ -30,11 +29,11 @@ func retryAfterMS(h http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return believed(ms * float64(time.Millisecond))
+	return boundedWait(ms * float64(time.Millisecond))
 }
 
-// believed returns ns as a duration; what is not a number of nanoseconds is 0.
-func believed(ns float64) time.Duration {
+// boundedWait returns ns as a duration, at most maxWait. It returns 0 for negative numbers and NaN.
+func boundedWait(ns float64) time.Duration {
 	if !(ns > 0) {
 		return 0
 	}

@@ -2,7 +2,7 @@ package model
 
 import "time"
 
-// lingering is how long a service that has said how its answer ends may still say what it cost.
+// lingering is how long a service may still report its usage after the end of an answer.
 const lingering = 2 * time.Second
 
 // watchdog ends a call that is silent for too long.
@@ -12,8 +12,8 @@ type watchdog struct {
 	timer       *time.Timer
 	first, idle time.Duration
 	begun       bool // there was a sign of life: idle counts
-	// due is when the timer fires. It is kept only if exact, that is if there can be
-	// chunks that are no sign of life.
+	// due is when the timer fires. It is kept only if exact is true: then a chunk may come without
+	// being a sign of life.
 	due   time.Time
 	exact bool
 	rests bool // the timer does not run
@@ -45,12 +45,12 @@ func (w *watchdog) pause(life bool) (left time.Duration) {
 func (w *watchdog) resume(left time.Duration) {
 	w.timer.Reset(left)
 	w.rests = false
-	w.stay(left)
+	w.extendDue(left)
 }
 
-// stay is resume where the model need not be waited for, as its next event is here: a timer that is
-// set for each of them is a twentieth of what a fast answer costs.
-func (w *watchdog) stay(left time.Duration) {
+// extendDue is resume without the timer, for a model whose next event is already here. Setting a
+// timer for each event costs a twentieth of a fast answer.
+func (w *watchdog) extendDue(left time.Duration) {
 	if w.exact {
 		w.due = time.Now().Add(left)
 	}

@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// Sizes of a window. A model thinks longer than it talks, and it talks in chunks of
-// a few hundred bytes: a stream waits with the small buffer. One that brings more
-// than that at once reads into a large one, so that what is there already is taken
-// with one read and leaves with one flush.
+// Sizes of a window. A model thinks longer than it talks, and it talks in chunks of a few hundred
+// bytes: a stream waits with the small buffer. A stream that brings more at once uses a large
+// buffer, so that one read and one flush suffice.
 const (
 	smallWindow = 512
 	largeWindow = 8 << 10
@@ -26,8 +25,8 @@ type window struct {
 	r, w  int                // buf[r:w] was read and not yet taken
 	busy  bool               // the last read brought more than a small buffer holds
 	err   error              // of src
-	// passOver takes from a line that is being read what nobody reads, in place, and returns
-	// how much is left of it; nil: all is read.
+	// passOver removes the unread parts of an incomplete line, in place, and returns the remaining
+	// length; nil keeps every byte.
 	passOver func(line []byte) int
 }
 
@@ -37,49 +36,49 @@ const longLine = 64 << 10
 
 // reset makes b read src afresh, and lets go of all but the small buffer.
 func (b *window) reset(src io.Reader) {
-	b.release()
+	b.releaseLarge()
 	b.src, b.buf, b.r, b.w, b.busy, b.err = src, b.small[:], 0, 0, false, nil
 }
 
-// release gives the large buffer back. A stream is read byte by byte while the
+// releaseLarge gives the large buffer back. A stream is read byte by byte while the
 // model writes slowly, and so hardly ever has one.
-func (b *window) release() {
+func (b *window) releaseLarge() {
 	if b.large != nil {
 		largeWindows.Put(b.large)
 		b.large = nil
 	}
 }
 
-// buffered returns what was read and not yet taken.
+// buffered returns the bytes that were read and not yet taken.
 func (b *window) buffered() []byte { return b.buf[b.r:b.w] }
 
-// line takes the next line, of at most limit bytes and its end. It is valid until
-// the next call. What stands behind the last line's end comes with the error.
-func (b *window) line(limit int) ([]byte, error) {
+// nextLine takes the next line, of at most limit bytes and its end. It is valid until the next
+// call. Bytes behind the last line's end come with the error.
+func (b *window) nextLine(limit int) ([]byte, error) {
 	seen, next := 0, longLine
 	for {
 		if b.w-b.r >= next && b.passOver != nil {
-			left := b.shorten()
+			left := b.shortenLine()
 			b.w, seen, next = b.r+left, 0, left+max(left, longLine)
 		}
 		i := bytes.IndexByte(b.buf[b.r+seen:b.w], '\n')
 		if i >= 0 && seen+i <= limit {
-			return b.next(seen + i + 1), nil
+			return b.takeBytes(seen + i + 1), nil
 		}
 		seen = b.w - b.r
 		if i >= 0 || seen > limit {
 			return nil, ErrTooLarge
 		}
 		if b.err != nil {
-			return b.next(seen), b.err
+			return b.takeBytes(seen), b.err
 		}
-		b.fill()
+		b.fillBuffer()
 	}
 }
 
-// shorten passes over what nobody reads of the line at hand, and returns how much is
-// buffered then. What is behind the line's end stays.
-func (b *window) shorten() int {
+// shortenLine removes the unread parts of the current line, and returns how many bytes are buffered
+// afterwards. Bytes behind the line's end stay.
+func (b *window) shortenLine() int {
 	line := b.buffered()
 	end := len(line)
 	if i := bytes.IndexByte(line, '\n'); i >= 0 {
@@ -92,14 +91,14 @@ func (b *window) shorten() int {
 	return n + copy(line[n:], line[end:])
 }
 
-// next hands out the next n bytes, which are valid until the next read.
-func (b *window) next(n int) []byte {
+// takeBytes returns the next n bytes. They are valid until the next read.
+func (b *window) takeBytes(n int) []byte {
 	b.r += n
 	return b.buf[b.r-n : b.r]
 }
 
-// skipBlank takes an empty line if that is what was read next. It reads nothing, so
-// that the line before it stays valid.
+// skipBlank takes an empty line if the next buffered bytes are one. It reads nothing, so that the
+// line before it stays valid.
 func (b *window) skipBlank() bool {
 	rest := b.buffered()
 	switch {
@@ -113,10 +112,10 @@ func (b *window) skipBlank() bool {
 	return true
 }
 
-// Read makes window an io.Reader of what is left.
+// Read makes window an io.Reader of the remaining bytes.
 func (b *window) Read(p []byte) (int, error) {
 	if b.r < b.w {
-		return copy(p, b.next(min(len(p), b.w-b.r))), nil
+		return copy(p, b.takeBytes(min(len(p), b.w-b.r))), nil
 	}
 	if b.err != nil {
 		return 0, b.err
@@ -124,9 +123,9 @@ func (b *window) Read(p []byte) (int, error) {
 	return b.src.Read(p)
 }
 
-// fill reads once, at least one byte or the error.
-func (b *window) fill() {
-	b.fit()
+// fillBuffer reads once, at least one byte or the error.
+func (b *window) fillBuffer() {
+	b.makeRoom()
 	room := len(b.buf) - b.w
 	var n int
 	for tries := 0; n == 0 && b.err == nil; tries++ {
@@ -138,12 +137,12 @@ func (b *window) fill() {
 	b.busy = n == room || n >= smallWindow
 }
 
-// fit makes room behind what is buffered, in a buffer that suits the stream.
-func (b *window) fit() {
+// makeRoom makes room behind the buffered bytes, in a buffer that suits the stream.
+func (b *window) makeRoom() {
 	rest := b.buffered()
 	switch {
 	case len(rest) == 0 && !b.busy:
-		b.release()
+		b.releaseLarge()
 		b.buf = b.small[:]
 	case len(rest) < largeWindow && (b.busy || len(rest) == smallWindow) && b.large == nil:
 		b.large = largeWindows.Get().(*[largeWindow]byte)
@@ -152,7 +151,7 @@ func (b *window) fit() {
 	case len(rest) == len(b.buf):
 		b.buf = make([]byte, 2*len(rest))
 		copy(b.buf, rest)
-		b.release()
+		b.releaseLarge()
 	default:
 		copy(b.buf, rest)
 	}

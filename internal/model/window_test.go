@@ -39,7 +39,7 @@ func TestWindowReadsLines(t *testing.T) {
 		w.reset(pieces{strings.NewReader(in.String()), rng, 1 << rng.IntN(15)})
 		for {
 			a, errA := want.ReadBytes('\n')
-			b, errB := w.line(1 << 20)
+			b, errB := w.nextLine(1 << 20)
 			if !bytes.Equal(a, b) || errA != errB {
 				t.Fatalf("seed %d: %d bytes and %v, want %d and %v", seed, len(b), errB, len(a), errA)
 			}
@@ -54,7 +54,7 @@ func TestWindowFailures(t *testing.T) {
 	t.Parallel()
 	var w window
 	w.reset(strings.NewReader(strings.Repeat("x", 10_001) + "\n"))
-	if _, err := w.line(10_000); err != ErrTooLarge {
+	if _, err := w.nextLine(10_000); err != ErrTooLarge {
 		t.Errorf("a line above the limit: %v", err)
 	}
 	broken := errors.New("broken")
@@ -63,12 +63,12 @@ func TestWindowFailures(t *testing.T) {
 		line string
 		err  error
 	}{{"a\n", nil}, {"half", broken}, {"", broken}} {
-		if line, err := w.line(100); string(line) != want.line || err != want.err {
+		if line, err := w.nextLine(100); string(line) != want.line || err != want.err {
 			t.Errorf("%q, %v, want %q, %v", line, err, want.line, want.err)
 		}
 	}
 	w.reset(idle{})
-	if _, err := w.line(100); err != io.ErrNoProgress {
+	if _, err := w.nextLine(100); err != io.ErrNoProgress {
 		t.Errorf("a source without progress: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestWindowFitsTheStream(t *testing.T) {
 		return n, nil
 	}))
 	for {
-		if _, err := w.line(1000); err != nil {
+		if _, err := w.nextLine(1000); err != nil {
 			break
 		}
 	}

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// blockCost is what a block counts besides its text, so that many empty ones are bounded
-	// as well.
+	// blockCost is the cost of a block besides its text. It bounds the number of empty blocks.
 	blockCost = 64
 	// maxOpen is how many blocks are under way at a time. The API has one; more are
 	// ended, the oldest first, so that finding one stays cheap.
@@ -22,9 +21,9 @@ const (
 	keepBuffer = 64 << 10
 )
 
-// answer reads one answer. Calls and what is kept are held back to the end, because a
-// message that begins again drops them; so is the judgement of a call's arguments,
-// because the reason for an ending comes after them.
+// answer reads one answer. Calls and kept blocks wait for the end, because a message that begins
+// again drops them. A call's arguments are judged there too, since the stop reason comes after
+// them.
 type answer struct {
 	codec *codec
 	tools *tool.Set // on offer; nil: none
@@ -39,15 +38,15 @@ type answer struct {
 	latest   figures
 	hasUsage bool
 	stop     model.FinishWords
-	over     bool
+	ended    bool
 	name     string // of the model
 	text     int    // bytes of the answer proper
-	cut      bool   // the last block that ended is a call of which no arguments came
+	cut      bool   // the last block that ended is a call without arguments
 }
 
-// part is what waits for the end of the answer: something kept, or a call.
+// part is a call or a kept block that waits for the end of the answer.
 type part struct {
-	kept      string
+	keptBlock string
 	id, name  string
 	arguments jsontext.Value
 }
@@ -60,7 +59,7 @@ type block struct {
 	data      []byte // the thinking so far
 	input     model.Arguments
 	signature []byte         // of a thinkingBlock
-	whole     jsontext.Value // a redacted block; the input that a call began with
+	raw       jsontext.Value // a redacted block; the input that a call began with
 }
 
 // Reset makes a ready for another answer.
@@ -75,35 +74,35 @@ func clearBlocks(list []block) []block { clear(list); return list[:0] }
 // clearParts is clearBlocks for parts.
 func clearParts(list []part) []part { clear(list); return list[:0] }
 
-// Asked implements model.Asker.
-func (a *answer) Asked(req *chat.ModelRequest) {
+// SetRequest implements model.Asker.
+func (a *answer) SetRequest(req *chat.ModelRequest) {
 	a.tools = req.Tools
-	a.ids.Asked(req.Messages)
+	a.ids.ResetFor(req.Messages)
 }
 
-// Over says that message_stop came.
-func (a *answer) Over() bool { return a.over }
+// HasEnded says that message_stop came.
+func (a *answer) HasEnded() bool { return a.ended }
 
 // Finished says that a stop_reason came.
 func (a *answer) Finished() bool { return a.stop.End != model.EndNone }
 
-// Note returns what the log reports.
-func (a *answer) Note() model.Note {
-	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop.Word), Unknown: model.Word(a.stop.Unknown), Model: a.name, Size: a.size.Size - a.begun*blockCost, Pings: a.pings}
+// Stats returns the figures of the answer so far, for the log.
+func (a *answer) Stats() model.Stats {
+	n := model.Stats{TextLength: a.text, Finish: model.Word(a.stop.Word), Unknown: model.Word(a.stop.Unknown), Model: a.name, Size: a.size.Size - a.begun*blockCost, Pings: a.pings}
 	if a.hasUsage {
 		n.Usage = &a.usage
 	}
 	return n
 }
 
-// Decode reads an event. Its data says what it is; name counts where the data does not, and for
-// errors, which may have any data.
+// Decode reads an event. The type in the data decides. name counts for data without a type, and for
+// errors, whose data may have any form.
 func (a *answer) Decode(name string, data []byte, c *chat.Chunk) error {
 	if name == "error" {
 		return a.codec.Refuse(0, nil, data)
 	}
 	d := a.codec.decoders.Get().(*decoder)
-	defer a.release(d)
+	defer a.releaseDecoder(d)
 	if err := d.decode(data); err != nil {
 		return err
 	}
@@ -114,22 +113,21 @@ func (a *answer) Decode(name string, data []byte, c *chat.Chunk) error {
 	if e.typ == unknownEvent && name != "" {
 		e.typ = typeOfEvent([]byte(name))
 	}
-	return a.event(e, c)
+	return a.readEvent(e, c)
 }
 
-// release gives a decoder back to the pool. One whose buffers grew large is dropped,
-// so that one long answer does not hold memory for good.
-func (a *answer) release(d *decoder) {
+// releaseDecoder gives a decoder back to the pool. A decoder with large buffers is dropped, so that
+// one long answer does not hold memory for good.
+func (a *answer) releaseDecoder(d *decoder) {
 	d.data, d.in, d.blocks = nil, bytes.Buffer{}, nil
-	if max(cap(d.text), cap(d.event.partial), cap(d.event.signature), cap(d.event.whole), cap(d.event.err)) <= keepBuffer {
+	if max(cap(d.text), cap(d.event.partial), cap(d.event.signature), cap(d.event.raw), cap(d.event.err)) <= keepBuffer {
 		a.codec.decoders.Put(d)
 	}
 }
 
-// event takes one event of the stream. message_start may come again after a server
-// started over, and then what was open is forgotten; an event of an unknown type says
-// nothing.
-func (a *answer) event(e *event, c *chat.Chunk) error {
+// readEvent takes one event of the stream. A server that starts over sends message_start again:
+// then open blocks are dropped. An event of an unknown type is ignored.
+func (a *answer) readEvent(e *event, c *chat.Chunk) error {
 	switch e.typ {
 	case messageStart:
 		a.open, a.held = clearBlocks(a.open), clearParts(a.held)
@@ -137,18 +135,18 @@ func (a *answer) event(e *event, c *chat.Chunk) error {
 		if e.model != "" {
 			a.name = e.model
 		}
-		a.figures(e.usage, c)
+		a.setFigures(e.usage, c)
 	case blockStart:
-		return a.begin(e, c)
+		return a.beginBlock(e, c)
 	case blockDelta:
-		return a.piece(e, c)
+		return a.addPiece(e, c)
 	case blockStop:
-		a.end(a.blockOf(e))
+		a.endBlock(a.blockOf(e))
 	case messageDelta:
-		a.figures(e.usage, c)
-		return a.judge(e.stop)
+		a.setFigures(e.usage, c)
+		return a.judgeStop(e.stop)
 	case messageStop:
-		a.over = true
+		a.ended = true
 	case pingEvent:
 		a.pings++
 	case errorEvent:
@@ -157,15 +155,15 @@ func (a *answer) event(e *event, c *chat.Chunk) error {
 	return nil
 }
 
-// Whole reads a message that came in one piece.
-func (a *answer) Whole(body []byte, c *chat.Chunk) error {
+// DecodeDocument reads a message that came in one piece.
+func (a *answer) DecodeDocument(body []byte, c *chat.Chunk) error {
 	d := a.codec.decoders.Get().(*decoder)
-	defer a.release(d)
+	defer a.releaseDecoder(d)
 	d.blocks = func(e *event) error {
-		if err := a.begin(e, c); err != nil {
+		if err := a.beginBlock(e, c); err != nil {
 			return err
 		}
-		a.end(len(a.open) - 1)
+		a.endBlock(len(a.open) - 1)
 		return nil
 	}
 	if err := d.decode(body); err != nil {
@@ -178,45 +176,45 @@ func (a *answer) Whole(body []byte, c *chat.Chunk) error {
 	if e.typ != wholeMessage {
 		return model.ErrUnreadable
 	}
-	a.name, a.over = e.model, true
-	a.figures(e.usage, c)
-	return a.judge(e.stop)
+	a.name, a.ended = e.model, true
+	a.setFigures(e.usage, c)
+	return a.judgeStop(e.stop)
 }
 
-// begin takes the start of a block, which may hold some of it already.
-func (a *answer) begin(e *event, c *chat.Chunk) error {
-	if i := a.find(e.index); e.hasIndex && i >= 0 {
-		a.end(i)
+// beginBlock takes the start of a block. It may contain a part of the block already.
+func (a *answer) beginBlock(e *event, c *chat.Chunk) error {
+	if i := a.findOpen(e.index); e.hasIndex && i >= 0 {
+		a.endBlock(i)
 	}
 	if len(a.open) == maxOpen {
-		a.end(0)
+		a.endBlock(0)
 	}
 	b := block{typ: e.block, index: -1, id: e.id, name: e.name}
 	if e.hasIndex {
 		b.index = e.index
 	}
 	if e.block == toolBlock || e.block == redactedBlock {
-		b.whole = e.whole.Clone()
+		b.raw = e.raw.Clone()
 	}
 	a.open = append(a.open, b)
 	a.begun++
-	if err := a.size.Grow(blockCost + len(e.id) + len(e.name) + len(b.whole)); err != nil {
+	if err := a.size.Grow(blockCost + len(e.id) + len(e.name) + len(b.raw)); err != nil {
 		return err
 	}
-	return a.extend(&a.open[len(a.open)-1], e, c)
+	return a.extendBlock(&a.open[len(a.open)-1], e, c)
 }
 
-// piece takes a delta. Without a block that it belongs to, its text is shown all the
+// addPiece takes a delta. Without a block that it belongs to, its text is shown all the
 // same.
-func (a *answer) piece(e *event, c *chat.Chunk) error {
+func (a *answer) addPiece(e *event, c *chat.Chunk) error {
 	if i := a.blockOf(e); i >= 0 {
-		return a.extend(&a.open[i], e, c)
+		return a.extendBlock(&a.open[i], e, c)
 	}
-	return a.extend(&block{typ: textBlock}, e, c)
+	return a.extendBlock(&block{typ: textBlock}, e, c)
 }
 
-// extend adds to b what e holds of it.
-func (a *answer) extend(b *block, e *event, c *chat.Chunk) error {
+// extendBlock adds to b what e holds of it.
+func (a *answer) extendBlock(b *block, e *event, c *chat.Chunk) error {
 	switch b.typ {
 	case unknownBlock, redactedBlock:
 		return nil
@@ -231,28 +229,28 @@ func (a *answer) extend(b *block, e *event, c *chat.Chunk) error {
 	}
 	if e.text != "" {
 		a.text += len(e.text)
-		a.handKept(c)
+		a.appendKept(c)
 		c.Parts = append(c.Parts, chat.Part{Text: e.text})
 	}
 	return a.size.Grow(len(e.thinking) + len(e.signature) + len(e.partial) + len(e.text))
 }
 
-// handKept hands on what is kept of the blocks before a text: once text is shown,
-// nothing is taken back, and what is kept belongs in its place.
-func (a *answer) handKept(c *chat.Chunk) {
+// appendKept hands on the kept blocks before a text, so that they stand in their place. Once text
+// is shown, the answer does not begin again.
+func (a *answer) appendKept(c *chat.Chunk) {
 	if len(a.held) == 0 {
 		return
 	}
 	a.held = slices.DeleteFunc(a.held, func(p part) bool {
-		if p.kept != "" {
-			c.Parts = append(c.Parts, chat.Part{Kept: p.kept})
+		if p.keptBlock != "" {
+			c.Parts = append(c.Parts, chat.Part{Kept: p.keptBlock})
 		}
-		return p.kept != ""
+		return p.keptBlock != ""
 	})
 }
 
-// find returns the place of the open block of that index, or -1.
-func (a *answer) find(index int) int {
+// findOpen returns the place of the open block of that index, or -1.
+func (a *answer) findOpen(index int) int {
 	for i := len(a.open) - 1; i >= 0; i-- {
 		if a.open[i].index == index {
 			return i
@@ -267,12 +265,12 @@ func (a *answer) blockOf(e *event) int {
 	if !e.hasIndex {
 		return len(a.open) - 1
 	}
-	return a.find(e.index)
+	return a.findOpen(e.index)
 }
 
-// end takes the block at place i out of the open ones, and holds what comes of it. A
+// endBlock takes the block at place i out of the open ones, and holds its call or kept block. A
 // block of thinking without a signature is not kept: the API would refuse it.
-func (a *answer) end(i int) {
+func (a *answer) endBlock(i int) {
 	if i < 0 {
 		return
 	}
@@ -282,12 +280,12 @@ func (a *answer) end(i int) {
 	switch b.typ {
 	case thinkingBlock:
 		if len(b.signature) > 0 {
-			a.held = append(a.held, part{kept: keptThinking(b.data, b.signature)})
+			a.held = append(a.held, part{keptBlock: keptThinking(b.data, b.signature)})
 		}
 	case redactedBlock:
-		a.held = append(a.held, part{kept: string(b.whole)})
+		a.held = append(a.held, part{keptBlock: string(b.raw)})
 	case toolBlock:
-		arguments := model.FirstArguments(b.input.JSON(), b.whole)
+		arguments := model.FirstArguments(b.input.JSON(), b.raw)
 		a.cut = b.input.IsEmpty() && len(arguments) <= len("{}")
 		a.held = append(a.held, part{id: b.id, name: b.name, arguments: arguments})
 	}
@@ -301,8 +299,8 @@ func keptThinking(thinking, signature []byte) string {
 	return string(append(b, '}'))
 }
 
-// figures takes the latest of each figure.
-func (a *answer) figures(f figures, c *chat.Chunk) {
+// setFigures takes the latest of each figure.
+func (a *answer) setFigures(f figures, c *chat.Chunk) {
 	if max(f.input, f.created, f.read, f.output) < 0 {
 		return
 	}
@@ -322,15 +320,15 @@ func (a *answer) figures(f figures, c *chat.Chunk) {
 	a.hasUsage, c.Usage = true, &a.usage
 }
 
-// judge takes the API's word on how the answer ends. Only a refusal ends it at once.
-func (a *answer) judge(stop string) error {
+// judgeStop takes the API's word on how the answer ends. Only a refusal ends it at once.
+func (a *answer) judgeStop(stop string) error {
 	if a.stop.Add([]byte(stop)); a.stop.End == model.EndBlocked {
 		return a.stop.Err()
 	}
 	return nil
 }
 
-// End hands on what was held back, now that the stream has ended cleanly.
+// End hands on the held parts, after the stream has ended cleanly.
 func (a *answer) End(c *chat.Chunk) error {
 	if a.hasUsage {
 		c.Usage = &a.usage
@@ -342,13 +340,13 @@ func (a *answer) End(c *chat.Chunk) error {
 	switch {
 	case a.stop.End == model.EndMaxTokens:
 		finish = chat.FinishMaxTokens
-	case a.stop.End == model.EndNone && !a.over:
+	case a.stop.End == model.EndNone && !a.ended:
 		return model.ErrCut
 	}
 	for len(a.open) > 0 {
-		a.end(0)
+		a.endBlock(0)
 	}
-	called, err := a.hand(c, finish == chat.FinishMaxTokens)
+	called, err := a.appendHeld(c, finish == chat.FinishMaxTokens)
 	switch {
 	case err != nil:
 		return err
@@ -359,17 +357,17 @@ func (a *answer) End(c *chat.Chunk) error {
 	return nil
 }
 
-// hand appends what was held back, and says whether there was a call. Where the limit
-// cut the answer, calls that are not whole are left out.
-func (a *answer) hand(c *chat.Chunk, limited bool) (called bool, err error) {
+// appendHeld appends the held parts, and reports whether there was a call. If the limit cut the
+// answer, incomplete calls are left out.
+func (a *answer) appendHeld(c *chat.Chunk, limited bool) (called bool, err error) {
 	held := a.held
 	if limited && a.cut {
 		held = held[:len(held)-1] // nobody can say whether its arguments would have come
 	}
 	for i := range held {
 		p := &held[i]
-		if p.kept != "" {
-			c.Parts = append(c.Parts, chat.Part{Kept: p.kept})
+		if p.keptBlock != "" {
+			c.Parts = append(c.Parts, chat.Part{Kept: p.keptBlock})
 			continue
 		}
 		switch reason := model.CallFault(p.name, p.arguments); {

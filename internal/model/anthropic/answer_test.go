@@ -297,7 +297,7 @@ func TestWholeMessages(t *testing.T) {
 		{"type":"text","text":"Hello"},{"type":"tool_use","id":"i","name":"f","input":{ "a":1}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}`
 	a := testCodec(nil).NewAnswer()
 	var c chat.Chunk
-	if err := a.Whole([]byte(body), &c); err != nil || !a.Over() {
+	if err := a.DecodeDocument([]byte(body), &c); err != nil || !a.HasEnded() {
 		t.Fatal(err)
 	}
 	if err := a.End(&c); err != nil {
@@ -309,17 +309,17 @@ func TestWholeMessages(t *testing.T) {
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("chunk (-want +got):\n%s", diff)
 	}
-	if n := a.Note(); n.TextLength != 5 || n.Finish != "tool_use" || n.Model != "m" || n.Size == 0 || n.Usage == nil {
+	if n := a.Stats(); n.TextLength != 5 || n.Finish != "tool_use" || n.Model != "m" || n.Size == 0 || n.Usage == nil {
 		t.Errorf("note %+v", n)
 	}
 	for _, body := range []string{``, `x`, `{}`, `[]`, `{"type":"ping"}`, `{"type":"message","content":"SECRET"}`, `{"choices":[]}`} {
 		a.Reset()
-		if err := a.Whole([]byte(body), &c); !errors.Is(err, model.ErrUnreadable) {
+		if err := a.DecodeDocument([]byte(body), &c); !errors.Is(err, model.ErrUnreadable) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 	a.Reset()
-	err := a.Whole([]byte(`{"type":"error","error":{"type":"overloaded_error"}}`), &c)
+	err := a.DecodeDocument([]byte(`{"type":"error","error":{"type":"overloaded_error"}}`), &c)
 	if r, ok := errors.AsType[*model.Refusal](err); !ok || r.Status != 529 {
 		t.Errorf("an error: %v", err)
 	}

@@ -1,13 +1,13 @@
-// Package anthropic is the codec of the Messages protocol: it renders requests and
-// reads answers. What all protocols have in common is in package model.
+// Package anthropic is the codec of the Messages protocol: it renders requests and reads answers.
+// Package model has the part that all protocols share.
 //
-// An answer is a list of blocks that open, grow and close by index. Text and
-// thinking are reported while they grow; a call is reported when it is whole. Thinking has a
-// signature and must come back first in its message, to the model that made it and to no other;
-// without it the API takes no more thinking after calls.
+// An answer is a list of blocks that open, grow and close by index. Text and thinking are reported
+// while they grow; a call is reported when it is whole. Thinking has a signature and must come back
+// first in its message, and only to the model that made it. Without it the API refuses further
+// thinking after calls.
 //
-// What later requests repeat is marked for the provider's cache, which keeps nothing
-// unasked: tools, system prompt, and a conversation up to its last input and to its end.
+// Marks tell the provider's cache which parts later requests repeat, because it stores only marked
+// parts: tools, system prompt, and the conversation up to its last input and to its end.
 package anthropic
 
 import (
@@ -26,18 +26,19 @@ type codec struct {
 	model     string
 	maker     string // what Message.Maker is in messages that this model made
 	maxTokens int    // of the visible part
-	cache     string // what is asked of the provider's: model.CacheAuto and others
+	cache     string // use of the provider's cache: model.CacheAuto and others
 	thinking  model.Thinking
 
 	temperature   *float64
 	noTemperature bool
-	extra         model.Object // what the configuration adds, which the frame does
+	extra         model.Object // members of the configuration; the frame adds them
 
 	tools    model.Tools
 	decoders sync.Pool // of *decoder; an answer has one only while it decodes
 }
 
-// Preset is what the configuration calls this protocol, and where its API is.
+// Preset returns the protocol's name in the configuration, its endpoint and the variables of its
+// key.
 func Preset() model.Preset {
 	return model.Preset{Name: model.Anthropic, Protocol: model.Anthropic, Endpoint: "https://api.anthropic.com/v1", End: "/messages", Keys: []string{"ANTHROPIC_API_KEY"}}
 }
@@ -45,11 +46,11 @@ func Preset() model.Preset {
 // New returns the Model that spec configures. An error is about spec and holds no
 // secret.
 func New(spec model.Spec, opts model.Options) (*model.Model, error) {
-	return model.New(spec, wire(), newCodec(&spec, opts.ToolLeftOut(spec.Key)), opts)
+	return model.New(spec, newWire(), newCodec(&spec, opts.ToolLeftOut(spec.Key)), opts)
 }
 
-// wire is what all requests have in common.
-func wire() model.Wire {
+// newWire is what all requests have in common.
+func newWire() model.Wire {
 	return model.Wire{KeyHeader: "X-Api-Key", Header: map[string]string{
 		"Content-Type":      "application/json",
 		"Accept":            "text/event-stream",
@@ -57,8 +58,8 @@ func wire() model.Wire {
 	}}
 }
 
-// newCodec returns the codec of spec. leftOut, which may be nil, is called with tools that are
-// not offered because of their schemas (model.Tools).
+// newCodec returns the codec of spec. leftOut, if not nil, is called with each tool that is left
+// out because of its schema (model.Tools).
 func newCodec(spec *model.Spec, leftOut func(name, reason string)) *codec {
 	c := &codec{
 		model:         spec.Model,
@@ -81,5 +82,5 @@ func newCodec(spec *model.Spec, leftOut func(name, reason string)) *codec {
 // NewAnswer returns a reader of answers.
 func (c *codec) NewAnswer() model.Answer { return &answer{codec: c} }
 
-// SentTools returns the tools of a set in the order in which they are sent.
+// SentTools returns the tools of a set in the order of the request.
 func (c *codec) SentTools(set *tool.Set) []model.SentTool { return c.tools.SentTools(set) }

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/model"
 )
 
-// eventType is what an event is of; the zero value, of no type that is known.
+// eventType is the type of an event. The zero value stands for unknown types.
 type eventType int
 
 const (
@@ -27,7 +27,7 @@ const (
 	wholeMessage // a reply that is not a stream
 )
 
-// blockType is what a block of content is of; the zero value, of no type that is known.
+// blockType is the type of a content block. The zero value stands for unknown types.
 type blockType int
 
 const (
@@ -45,15 +45,15 @@ type event struct {
 	index    int
 	hasIndex bool
 
-	// Of the block, or of the piece of one. A piece has no type: what it holds says
-	// where it belongs.
+	// Fields of a block, or of a delta. A delta has no block type here: its fields say where it
+	// belongs.
 	block          blockType
 	text, thinking string
 	partial        []byte // partial_json
 	signature      []byte
 	id, name       string
 	foreign        bool           // the piece's type is not known
-	whole          jsontext.Value // the block, if it is redacted; what it was given as input, if it is a tool's
+	raw            jsontext.Value // the block, if it is redacted; the input of a tool block
 
 	model    string
 	stop     string // stop_reason
@@ -62,13 +62,12 @@ type event struct {
 	hasError bool
 }
 
-// reset forgets an event and keeps its buffers. What was taken from them must be
-// copied before.
+// reset forgets an event and keeps its buffers. The caller must copy the bytes that it still needs.
 func (e *event) reset() {
-	*e = event{partial: e.partial[:0], signature: e.signature[:0], whole: e.whole[:0], err: e.err[:0]}
+	*e = event{partial: e.partial[:0], signature: e.signature[:0], raw: e.raw[:0], err: e.err[:0]}
 }
 
-// figures are those of a usage object, negative where there was none.
+// figures are the figures of a usage object. A missing figure is negative.
 type figures struct{ input, created, read, output int }
 
 // decoder reads the JSON of events. It walks over the tokens itself, because this runs
@@ -97,7 +96,7 @@ func (d *decoder) decode(data []byte) error {
 	d.mismatch = false
 	d.data, d.in = data, *bytes.NewBuffer(data)
 	d.json.Reset(&d.in)
-	err := d.top()
+	err := d.readTop()
 	if err == nil && d.mismatch && d.event.typ != unknownEvent && d.event.typ != errorEvent && d.event.typ != pingEvent {
 		return fmt.Errorf("%w: wrong type in %d bytes", model.ErrUnreadable, len(data))
 	}
@@ -107,13 +106,13 @@ func (d *decoder) decode(data []byte) error {
 	return err
 }
 
-// top reads one event. A value that is not an object is taken for a whole message with a fault,
+// readTop reads one event. A value that is not an object is taken for a whole message with a fault,
 // so that the reader gets one error and no half event.
-func (d *decoder) top() error {
+func (d *decoder) readTop() error {
 	if d.json.PeekKind() != '{' {
 		d.event.typ, d.mismatch = wholeMessage, true // no event at all
 	}
-	if err := d.object((*decoder).eventField); err != nil {
+	if err := d.readObject((*decoder).eventField); err != nil {
 		return err
 	}
 	if _, err := d.json.ReadToken(); err != io.EOF {
@@ -122,8 +121,8 @@ func (d *decoder) top() error {
 	return nil
 }
 
-// eventField reads a member of an event. Those of a message may stand at the top,
-// too: so they do where the reply is one document.
+// eventField reads a member of an event. Members of a message may stand at the top too, as in a
+// reply that is one document.
 func (d *decoder) eventField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
@@ -132,14 +131,14 @@ func (d *decoder) eventField(name []byte) (err error) {
 		e.typ = typeOfEvent(d.text)
 		return err
 	case `"index"`:
-		e.index, e.hasIndex, err = d.figure()
+		e.index, e.hasIndex, err = d.readFigure()
 		return err
 	case `"delta"`:
-		return d.delta()
+		return d.readDelta()
 	case `"content_block"`:
-		return d.block()
+		return d.readBlock()
 	case `"message"`:
-		return d.object((*decoder).messageField)
+		return d.readObject((*decoder).messageField)
 	case `"error"`:
 		v, err := d.json.ReadValue()
 		e.err, e.hasError = append(e.err, v...), err == nil && v.Kind() != 'n'
@@ -154,36 +153,36 @@ func (d *decoder) messageField(name []byte) (err error) {
 	switch string(name) {
 	case `"usage"`:
 		if d.json.PeekKind() == '{' {
-			return d.object((*decoder).usageField)
+			return d.readObject((*decoder).usageField)
 		}
 	case `"model"`:
-		d.event.model, err = d.str()
+		d.event.model, err = d.readString()
 		return err
 	case `"stop_reason"`:
-		d.event.stop, err = d.str()
+		d.event.stop, err = d.readString()
 		return err
 	case `"content"`:
 		if d.blocks != nil {
-			return d.array((*decoder).contentBlock)
+			return d.readArray((*decoder).contentBlock)
 		}
 	}
 	return d.json.SkipValue()
 }
 
-// delta reads a piece of a block or of the message, and nothing of a piece whose type
+// readDelta reads a piece of a block or of the message, and nothing of a piece whose type
 // is not known.
-func (d *decoder) delta() error {
+func (d *decoder) readDelta() error {
 	e, before := &d.event, d.mismatch
 	e.foreign = false
-	if err := d.object((*decoder).deltaField); err != nil || !e.foreign {
+	if err := d.readObject((*decoder).deltaField); err != nil || !e.foreign {
 		return err
 	}
 	e.text, e.thinking, e.partial, e.signature, d.mismatch = "", "", e.partial[:0], e.signature[:0], before
 	return nil
 }
 
-// deltaField reads a member of a delta. One of a type that we do not know is marked
-// as foreign, and its text belongs to nobody.
+// deltaField reads a member of a delta. It marks a delta of an unknown type as foreign. Its text is
+// dropped.
 func (d *decoder) deltaField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
@@ -196,7 +195,7 @@ func (d *decoder) deltaField(name []byte) (err error) {
 		}
 		return err
 	case `"stop_reason"`:
-		e.stop, err = d.str()
+		e.stop, err = d.readString()
 		return err
 	}
 	return d.pieceField(name)
@@ -207,10 +206,10 @@ func (d *decoder) pieceField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
 	case `"text"`:
-		e.text, err = d.str()
+		e.text, err = d.readString()
 		return err
 	case `"thinking"`:
-		e.thinking, err = d.str()
+		e.thinking, err = d.readString()
 		return err
 	case `"partial_json"`:
 		return d.unquote(&e.partial)
@@ -220,27 +219,27 @@ func (d *decoder) pieceField(name []byte) (err error) {
 	return d.json.SkipValue()
 }
 
-// block reads a block of content, which is kept whole if it is redacted.
-func (d *decoder) block() error {
+// readBlock reads a block of content. It keeps the bytes of a redacted block.
+func (d *decoder) readBlock() error {
 	if d.json.PeekKind() != '{' {
-		return d.other()
+		return d.skipOther()
 	}
 	start, before := d.json.InputOffset(), d.mismatch
-	if err := d.object((*decoder).blockField); err != nil {
+	if err := d.readObject((*decoder).blockField); err != nil {
 		return err
 	}
 	switch e := &d.event; e.block {
 	case redactedBlock:
 		v := bytes.TrimLeft(d.data[start:d.json.InputOffset()], ":, \t\r\n")
-		e.whole = append(e.whole[:0], v...)
+		e.raw = append(e.raw[:0], v...)
 	case unknownBlock:
 		d.mismatch = before
 	}
 	return nil
 }
 
-// blockField reads a member of content_block. input is whole here only in replies
-// that are no stream; there it comes in pieces.
+// blockField reads a member of content_block. input is complete only in replies that are not a
+// stream. In a stream it comes in pieces.
 func (d *decoder) blockField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
@@ -249,14 +248,14 @@ func (d *decoder) blockField(name []byte) (err error) {
 		e.block = typeOfBlock(d.text)
 		return err
 	case `"id"`:
-		e.id, err = d.str()
+		e.id, err = d.readString()
 		return err
 	case `"name"`:
-		e.name, err = d.str()
+		e.name, err = d.readString()
 		return err
 	case `"input"`:
 		v, err := d.json.ReadValue()
-		e.whole = append(e.whole[:0], v...)
+		e.raw = append(e.raw[:0], v...)
 		return err
 	}
 	return d.pieceField(name)
@@ -266,15 +265,15 @@ func (d *decoder) blockField(name []byte) (err error) {
 func (d *decoder) contentBlock() error {
 	e := &d.event
 	e.block, e.text, e.thinking, e.id, e.name = unknownBlock, "", "", "", ""
-	e.partial, e.signature, e.whole = e.partial[:0], e.signature[:0], e.whole[:0]
-	if err := d.block(); err != nil {
+	e.partial, e.signature, e.raw = e.partial[:0], e.signature[:0], e.raw[:0]
+	if err := d.readBlock(); err != nil {
 		return err
 	}
 	return d.blocks(e)
 }
 
-// usageField reads a figure. One that cannot be read counts as none: it is no reason
-// to lose an answer that is good.
+// usageField reads a figure. It ignores a figure that it cannot read, so that the rest of the
+// answer survives.
 func (d *decoder) usageField(name []byte) error {
 	var count *int
 	switch string(name) {
@@ -289,7 +288,7 @@ func (d *decoder) usageField(name []byte) error {
 	default:
 		return d.json.SkipValue()
 	}
-	n, ok, err := d.figure()
+	n, ok, err := d.readFigure()
 	if ok {
 		*count = n
 	}

@@ -6,13 +6,12 @@ import (
 	"sluice/internal/model"
 )
 
-// The decoder's way over JSON. A value of another kind than asked for is read over and
-// noted in d.mismatch, except null, which is the same as none: whether it matters is
-// known only once the whole event has reported its type.
+// The decoder's way over JSON. A value of another kind is skipped. Unless it is null, it sets
+// d.mismatch: only the type of the event, which may come last, decides whether that matters.
 
-// object hands each member of the object at hand to read. Null is no members.
-func (d *decoder) object(read field) error {
-	return d.each('{', func() error {
+// readObject hands each member of the object at hand to read. Null counts as an empty object.
+func (d *decoder) readObject(read field) error {
+	return d.readEach('{', func() error {
 		name, err := d.json.ReadValue()
 		if err != nil {
 			return err
@@ -21,16 +20,16 @@ func (d *decoder) object(read field) error {
 	})
 }
 
-// array calls read for each element of the array at hand. Null is no elements.
-func (d *decoder) array(read func(*decoder) error) error {
-	return d.each('[', func() error { return read(d) })
+// readArray calls read for each element of the array at hand. Null counts as an empty array.
+func (d *decoder) readArray(read func(*decoder) error) error {
+	return d.readEach('[', func() error { return read(d) })
 }
 
-// each calls read until the object or array at hand, which opens with open, is read
+// readEach calls read until the object or array at hand, which opens with open, is read
 // through.
-func (d *decoder) each(open jsontext.Kind, read func() error) error {
+func (d *decoder) readEach(open jsontext.Kind, read func() error) error {
 	if d.json.PeekKind() != open {
-		return d.other()
+		return d.skipOther()
 	}
 	if _, err := d.json.ReadToken(); err != nil {
 		return err
@@ -44,17 +43,17 @@ func (d *decoder) each(open jsontext.Kind, read func() error) error {
 	return err
 }
 
-// str reads a string; null is "".
-func (d *decoder) str() (string, error) {
+// readString reads a string; null is "".
+func (d *decoder) readString() (string, error) {
 	err := d.unquote(&d.text)
 	return string(d.text), err
 }
 
-// unquote reads a string into buf, which it empties first; null is "".
+// unquote empties buf and reads a string into it; null is "".
 func (d *decoder) unquote(buf *[]byte) error {
 	*buf = (*buf)[:0]
 	if d.json.PeekKind() != '"' {
-		return d.other()
+		return d.skipOther()
 	}
 	v, err := d.json.ReadValue()
 	if err == nil {
@@ -63,9 +62,9 @@ func (d *decoder) unquote(buf *[]byte) error {
 	return err
 }
 
-// figure reads a whole number from 0 to 2^31-1, also one
+// readFigure reads a whole number from 0 to 2^31-1, also one
 // written as 10.0. Any other value is read over, and not ok; an error is one of syntax.
-func (d *decoder) figure() (n int, ok bool, err error) {
+func (d *decoder) readFigure() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
 		return 0, false, d.json.SkipValue()
 	}
@@ -77,8 +76,8 @@ func (d *decoder) figure() (n int, ok bool, err error) {
 	return n, ok, nil
 }
 
-// other reads over a value that is not of the kind that was asked for.
-func (d *decoder) other() error {
+// skipOther reads over a value that is not of the kind that was asked for.
+func (d *decoder) skipOther() error {
 	if d.json.PeekKind() != 'n' {
 		d.mismatch = true
 	}

@@ -35,7 +35,7 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("kept %s", p.Kept)
 			}
 		}
-		testCodec(nil).NewAnswer().Whole([]byte(in), new(chat.Chunk))
+		testCodec(nil).NewAnswer().DecodeDocument([]byte(in), new(chat.Chunk))
 	})
 }
 

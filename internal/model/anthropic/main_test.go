@@ -64,7 +64,7 @@ type decoded struct {
 	usage    *chat.Usage
 	finish   chat.Finish
 	err      error
-	note     model.Note
+	note     model.Stats
 	text     string
 	thoughts string
 	calls    []tool.Call
@@ -97,7 +97,7 @@ func (a *decoded) add(c *chat.Chunk) {
 
 // read gives an answer the events, as the frame does.
 func read(a model.Answer, events []sseEvent) (got decoded) {
-	defer func() { got.note = a.Note() }()
+	defer func() { got.note = a.Stats() }()
 	for _, e := range events {
 		var c chat.Chunk
 		data := []byte(e.data)
@@ -107,7 +107,7 @@ func read(a model.Answer, events []sseEvent) (got decoded) {
 		if got.err = err; err != nil {
 			return got
 		}
-		if a.Over() {
+		if a.HasEnded() {
 			break
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/model"
 )
 
-// errorKinds are what the API's types of errors mean, and the status that each comes
-// with (docs.claude.com, "Errors"). In a stream there is only the type.
+// errorKinds holds the meaning of the API's error types, and the status of each (docs.claude.com,
+// "Errors"). In a stream there is only the type.
 var errorKinds = map[string]struct {
 	kind   model.Kind
 	status int
@@ -55,8 +55,8 @@ func (c *codec) Refuse(status int, header http.Header, body []byte) *model.Refus
 	return r
 }
 
-// errorOf reads what the body says: an object with an error, which is an object or a
-// text, or nothing that can be read.
+// errorOf reads an error body. Its member error is an object or a text. It returns empty texts for
+// an unreadable body.
 func errorOf(body []byte) (typ, code, message string) {
 	var outer struct {
 		Error   jsontext.Value `json:"error"`
@@ -79,8 +79,7 @@ func errorOf(body []byte) (typ, code, message string) {
 	return model.Unquote(outer.Type), "", model.Unquote(outer.Message)
 }
 
-// kindOfMessage returns what r means, where several faults share a type and the
-// message alone says which it is.
+// kindOfMessage returns the kind of r. The message decides for faults that share a type.
 func kindOfMessage(r *model.Refusal, message string) model.Kind {
 	text := strings.ToLower(message)
 	switch {
@@ -98,20 +97,21 @@ func kindOfMessage(r *model.Refusal, message string) model.Kind {
 	return r.Kind
 }
 
-// isSilent says whether an object without any words of an error's may be no error at all.
+// isSilent reports whether an object without the words of an error may be something else than an
+// error.
 func isSilent(words string, body jsontext.Value) bool { return words == "" && body.Kind() == '{' }
 
-// isBadRequest says whether a status is one of requests that are refused for what they hold.
+// isBadRequest reports whether a status refuses a request for its content.
 func isBadRequest(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
 
-// memberIn returns the member of ours that the message says the API does not take, or
-// "". Messages about the conversation name members that are not ours; so does the
-// advice that follows a fault, which is why thinking is looked for first.
+// memberIn returns the member of ours that the message says the API does not take, or "". Messages
+// about the conversation name other members than ours, and so does the advice behind a fault.
+// Therefore thinking is looked for first.
 func (c *codec) memberIn(message string) string {
 	text := strings.ToLower(message)
-	if strings.Contains(text, memberCacheControl) && !c.sets(memberCacheControl) {
+	if strings.Contains(text, memberCacheControl) && !c.isConfigured(memberCacheControl) {
 		return memberCacheControl
 	}
 	if isOfConversation(text) {
@@ -126,14 +126,14 @@ func (c *codec) memberIn(message string) string {
 		{"effort", memberEffort},
 		{"output_config", memberFormat},
 	} {
-		if mentions(text, m.word) && !c.sets(m.member) {
+		if mentionsWord(text, m.word) && !c.isConfigured(m.member) {
 			return m.member
 		}
 	}
 	return ""
 }
 
-// isOfConversation says whether a message names a place in the conversation.
+// isOfConversation reports whether a message names a place in the conversation.
 func isOfConversation(text string) bool {
 	for _, place := range []string{"messages", "tools", "system"} {
 		if strings.HasPrefix(strings.TrimLeft(text, "`\"'"), place) {
@@ -143,11 +143,11 @@ func isOfConversation(text string) bool {
 	return false
 }
 
-// mentions says whether word stands in text as a word of its own, or as part of a path.
-func mentions(text, word string) bool {
+// mentionsWord reports whether word stands in text as a word of its own, or as part of a path.
+func mentionsWord(text, word string) bool {
 	return regexp.MustCompile(`(^|[^a-z_])` + regexp.QuoteMeta(word) + `($|[^a-z_])`).MatchString(text)
 }
 
-// sets says whether the configuration gave that member: it is not left out because it was
+// isConfigured reports whether the configuration gave that member: it is not left out because it was
 // refused.
-func (c *codec) sets(member string) bool { return c.extra.HasPath(member) }
+func (c *codec) isConfigured(member string) bool { return c.extra.HasPath(member) }

@@ -30,9 +30,9 @@ const (
 	cacheForHour = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`
 )
 
-// mark returns how the ends of what is kept are marked; empty: not at all. An API that refuses
+// cacheMark returns the mark at the ends of cached parts, or "" to set no mark. An API that refuses
 // the hour is asked without it, then for nothing.
-func (c *codec) mark(omit model.Omit) string {
+func (c *codec) cacheMark(omit model.Omit) string {
 	ways := []string{cacheControl, ""}
 	switch c.cache {
 	case model.CacheOff:
@@ -43,37 +43,37 @@ func (c *codec) mark(omit model.Omit) string {
 	return ways[min(omit.Times(memberCacheControl), len(ways)-1)]
 }
 
-// marked puts a mark into the object that b ends with.
-func marked(b []byte, mark string) []byte {
+// withMark puts a mark into the object that b ends with.
+func withMark(b []byte, mark string) []byte {
 	if mark == "" {
 		return b
 	}
 	return append(append(b[:len(b)-1], mark...), '}')
 }
 
-// fallbackBudget is asked of models that know no adaptive thinking, in tokens.
+// fallbackBudget is the thinking budget in tokens for models without adaptive thinking.
 const fallbackBudget = 2048
 
 // Render appends req as the body of a request. It is valid JSON whatever req holds.
 func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	mark := c.mark(omit)
+	mark := c.cacheMark(omit)
 	tools := c.tools.Of(req.Tools, false)
-	turns := c.turns(req.Messages)
+	turns := c.arrangeTurns(req.Messages)
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
-	b = strconv.AppendInt(b, int64(c.thinking.Room(c.limit(req), c.thinking.For(req.Thinking).Off())), 10)
+	b = strconv.AppendInt(b, int64(c.thinking.Room(c.visibleLimit(req), c.thinking.For(req.Thinking).Off())), 10)
 	b = appendSystem(b, req.System, mark)
 	b = appendTools(b, tools, turns, mark)
 	b = appendToolChoice(b, req, tools, omit)
-	b = c.appendThinking(b, c.mode(req, turns, omit), req, omit)
+	b = c.appendThinking(b, c.thinkingMode(req, turns, omit), req, omit)
 	b = append(b, `,"messages":[`...)
 	b = c.appendTurns(b, turns, tools, marksOf(req, turns, mark))
 	return append(b, `]}`...)
 }
 
-// limit is how many tokens the visible part of the answer may have.
-func (c *codec) limit(req *chat.ModelRequest) int {
+// visibleLimit is how many tokens the visible part of the answer may have.
+func (c *codec) visibleLimit(req *chat.ModelRequest) int {
 	if req.MaxTokens > 0 {
 		return min(req.MaxTokens, c.maxTokens)
 	}
@@ -107,7 +107,7 @@ func partSize(p *chat.Part) int {
 // appendSystem renders the system prompt. It ends with a mark for the provider's
 // cache: tools and system prompt are the same from turn to turn.
 func appendSystem(b []byte, system, mark string) []byte {
-	if blank(system) {
+	if isBlank(system) {
 		return b
 	}
 	b = model.AppendString(append(b, `,"system":[{"type":"text","text":`...), system)
@@ -126,7 +126,7 @@ func appendTools(b []byte, tools *model.RenderedTools, turns []turn, mark string
 		}
 		b = appendTool(b, tools.Names.Fit(name), "", jsontext.Value(`{"type":"object","properties":{}}`), false)
 	}
-	b = append(marked(b, mark), ']') // in the last tool
+	b = append(withMark(b, mark), ']') // in the last tool
 	if len(tools.JSON) == 0 {
 		b = append(b, `,"tool_choice":{"type":"none"}`...)
 	}
@@ -137,15 +137,15 @@ func appendTools(b []byte, tools *model.RenderedTools, turns []turn, mark string
 // one is not.
 func appendTool(b []byte, name, description string, schema jsontext.Value, _ bool) []byte {
 	b = model.AppendString(append(b, `{"name":`...), name)
-	if !blank(description) {
+	if !isBlank(description) {
 		b = model.AppendString(append(b, `,"description":`...), description)
 	}
 	b = append(append(b, `,"input_schema":`...), schema...)
 	return append(b, '}')
 }
 
-// appendToolChoice says that no tool, or which one, is to be called. Without a member
-// the model decides.
+// appendToolChoice forbids tools, or names the tool that must be called. Without a member the model
+// decides.
 func appendToolChoice(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
 	switch {
 	case len(tools.JSON) == 0 || omit.Has(memberToolChoice):
@@ -171,10 +171,10 @@ const (
 	budgeted
 )
 
-// mode returns how to ask for thinking. A forced tool rules it out, and so do last
+// thinkingMode returns how to ask for thinking. A forced tool rules it out, and so do last
 // calls that were made without: "a final assistant message must start with a thinking
 // block", the API answers, which other models' never does.
-func (c *codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode {
+func (c *codec) thinkingMode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode {
 	thinking := c.thinking.For(req.Thinking)
 	if thinking.Off() || (req.ForceTool && !req.NoTools) {
 		return noThinking
@@ -189,32 +189,32 @@ func (c *codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode
 	return ways[min(omit.Times(memberThinking), len(ways)-1)]
 }
 
-// appendThinking appends the thinking, and what depends on it: the temperature, which the API
-// refuses together with it, and the effort, which shares a member with the format.
+// appendThinking appends thinking and the members that depend on it. The API refuses a temperature
+// together with thinking, and effort shares a member with the format.
 func (c *codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	switch m {
 	case adaptive:
 		b = append(b, `,"thinking":{"type":"adaptive","display":"summarized"}`...)
 	case budgeted:
 		b = append(b, `,"thinking":{"type":"enabled","budget_tokens":`...)
-		b = append(strconv.AppendInt(b, int64(c.budget()), 10), '}')
+		b = append(strconv.AppendInt(b, int64(c.thinkingBudget()), 10), '}')
 	case noThinking:
 		b = c.appendTemperature(b, req, omit)
 	}
 	return c.appendOutput(b, m, req, omit)
 }
 
-// budget returns how many tokens of thinking to ask for where a model takes a number
+// thinkingBudget returns how many tokens of thinking to ask for where a model takes a number
 // only.
-func (c *codec) budget() int {
+func (c *codec) thinkingBudget() int {
 	if c.thinking.Tokens > 0 {
 		return max(c.thinking.Tokens, 1024) // the API's least
 	}
 	return fallbackBudget
 }
 
-// appendTemperature prefers what the call asks for over the configuration. Values
-// above 1, which other providers take, are cut.
+// appendTemperature prefers the temperature of the call over the configuration. Values above 1,
+// which other providers take, are cut.
 func (c *codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	t := req.Temperature
 	if t == nil {
@@ -227,10 +227,10 @@ func (c *codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.O
 	return strconv.AppendFloat(b, max(0, min(*t, 1)), 'g', -1, 64) // the API's range ends at 1
 }
 
-// appendOutput writes output_config, where effort and format share one object. A form
-// that is not a schema has no member in this protocol: the prompt asks for it.
+// appendOutput writes output_config, where effort and format share one object. This protocol has
+// only a member for a schema: the prompt asks for other forms.
 func (c *codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
-	effort := c.effort(m, req, omit)
+	effort := c.thinkingEffort(m, req, omit)
 	form := req.Form.Kind == chat.FormSchema && req.Form.Schema.IsValid()
 	if effort == "" && !form {
 		return b
@@ -249,8 +249,8 @@ func (c *codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit mode
 	return append(b, '}')
 }
 
-// effort returns the effort that is asked for, empty if none.
-func (c *codec) effort(m mode, req *chat.ModelRequest, omit model.Omit) string {
+// thinkingEffort returns the effort that is asked for, empty if none.
+func (c *codec) thinkingEffort(m mode, req *chat.ModelRequest, omit model.Omit) string {
 	t := c.thinking.For(req.Thinking)
 	if m == noThinking || t.Tokens != 0 || t.Word == "summary" || omit.Has(memberEffort) {
 		return ""
@@ -258,5 +258,5 @@ func (c *codec) effort(m mode, req *chat.ModelRequest, omit model.Omit) string {
 	return t.Word
 }
 
-// blank says whether the API would refuse s as a block of text.
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
+// isBlank reports whether the API would refuse s as a block of text.
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

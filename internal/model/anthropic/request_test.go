@@ -328,7 +328,7 @@ func TestNamesOfTools(t *testing.T) {
 	}
 	for i, fitted := range want {
 		a := c.NewAnswer()
-		a.(model.Asker).Asked(&chat.ModelRequest{Tools: set})
+		a.(model.Asker).SetRequest(&chat.ModelRequest{Tools: set})
 		got := read(a, events(append(toolAt("0", "i", fitted), stopped)...))
 		if got.err != nil || got.calls[0].Name != set.Specs[i].Name {
 			t.Errorf("%s is called %v, %v", fitted, got.calls, got.err)

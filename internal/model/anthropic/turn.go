@@ -24,7 +24,7 @@ type turn struct {
 }
 
 // textOrKept is a block of text, or of thinking that may go back.
-type textOrKept struct{ text, kept string }
+type textOrKept struct{ text, keptBlock string }
 
 // wireCall is a call with the id that it goes by.
 type wireCall struct {
@@ -38,48 +38,48 @@ type wireResult struct {
 	id string
 }
 
-// turns arranges the messages as the API takes them: every call has exactly one
+// arrangeTurns arranges the messages as the API takes them: every call has exactly one
 // result, in the message right after it and in the order of the calls, and every
 // result has a call.
-func (c *codec) turns(messages []chat.Message) []turn {
+func (c *codec) arrangeTurns(messages []chat.Message) []turn {
 	list := make([]turn, 0, len(messages)+1)
 	var ids model.SentIDs
 	for i := range messages {
 		m := &messages[i]
-		own := c.made(m)
-		if empty(m, own) {
+		own := c.isOwn(m)
+		if isEmpty(m, own) {
 			continue
 		}
 		if n := len(list); n == 0 || list[n-1].role != m.Role {
-			list = begin(list, m.Role)
+			list = beginTurn(list, m.Role)
 		}
-		list[len(list)-1].add(m, own, &ids)
+		list[len(list)-1].addMessage(m, own, &ids)
 	}
-	if n := len(list); n > 0 && list[n-1].asks() {
-		list = begin(list, chat.RoleUser)
+	if n := len(list); n > 0 && list[n-1].needsResults() {
+		list = beginTurn(list, chat.RoleUser)
 	}
-	return joined(list)
+	return joinTurns(list)
 }
 
-// made says whether a message is this model's own.
-func (c *codec) made(m *chat.Message) bool { return m.Role == chat.RoleModel && m.Maker == c.maker }
+// isOwn reports whether a message is this model's own.
+func (c *codec) isOwn(m *chat.Message) bool { return m.Role == chat.RoleModel && m.Maker == c.maker }
 
-// begin appends a turn; one of the user awaits the results of the calls before it.
-func begin(list []turn, role chat.Role) []turn {
+// beginTurn appends a turn; one of the user awaits the results of the calls before it.
+func beginTurn(list []turn, role chat.Role) []turn {
 	n := len(list)
 	list = append(list, turn{role: role})
 	if role == chat.RoleUser && n > 0 {
-		list[n].await(&list[n-1])
+		list[n].awaitResults(&list[n-1])
 	}
 	return list
 }
 
-// asks says whether results must follow the turn.
-func (t *turn) asks() bool { return t.role == chat.RoleModel && len(t.calls) > 0 }
+// needsResults reports whether results must follow the turn.
+func (t *turn) needsResults() bool { return t.role == chat.RoleModel && len(t.calls) > 0 }
 
-// empty says whether nothing of m goes to the API, unless it is a result without a
+// isEmpty reports whether nothing of m goes to the API, unless it is a result without a
 // call.
-func empty(m *chat.Message, own bool) bool {
+func isEmpty(m *chat.Message, own bool) bool {
 	for i := range m.Parts {
 		if isSent(&m.Parts[i], m.Role, own) {
 			return false
@@ -92,9 +92,9 @@ func isSent(p *chat.Part, role chat.Role, own bool) bool {
 	return (p.Call != nil && role == chat.RoleModel) || (p.Result != nil && role == chat.RoleUser) || keptOf(p, own) != "" || textOf(p) != ""
 }
 
-// joined takes out the user's turns that nothing is in, because their results had no
-// calls, and makes one of the turns around them.
-func joined(list []turn) []turn {
+// joinTurns drops the user's empty turns, whose results had no calls, and joins the turns around
+// them.
+func joinTurns(list []turn) []turn {
 	n := 0
 	for i := range list {
 		t := &list[i]
@@ -122,26 +122,26 @@ func keptOf(p *chat.Part, own bool) string {
 
 // textOf returns the text of p, if it goes to the API.
 func textOf(p *chat.Part) string {
-	if p.Call != nil || p.Result != nil || p.Thought || blank(p.Text) {
+	if p.Call != nil || p.Result != nil || p.Thought || isBlank(p.Text) {
 		return ""
 	}
 	return p.Text
 }
 
-// await makes room for the results of the calls of the turn before.
-func (t *turn) await(before *turn) {
+// awaitResults makes room for the results of the calls of the turn before.
+func (t *turn) awaitResults(before *turn) {
 	for _, c := range before.calls {
 		t.results = append(t.results, wireResult{id: c.id})
 	}
 	t.calls = before.calls
 }
 
-// add takes a message. Kept blocks go back to their maker alone.
-func (t *turn) add(m *chat.Message, own bool, ids *model.SentIDs) {
+// addMessage takes a message. Kept blocks go back to their maker alone.
+func (t *turn) addMessage(m *chat.Message, own bool, ids *model.SentIDs) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if kept := keptOf(p, own); kept != "" {
-			t.blocks, t.thought = append(t.blocks, textOrKept{kept: kept}), true
+			t.blocks, t.thought = append(t.blocks, textOrKept{keptBlock: kept}), true
 		}
 		if text := textOf(p); text != "" {
 			t.blocks = append(t.blocks, textOrKept{text: text})
@@ -150,14 +150,14 @@ func (t *turn) add(m *chat.Message, own bool, ids *model.SentIDs) {
 		case p.Call != nil && m.Role == chat.RoleModel:
 			t.calls = append(t.calls, wireCall{p.Call, ids.Fit(p.Call.ID, fitsID)})
 		case p.Result != nil && m.Role == chat.RoleUser:
-			t.result(p.Result)
+			t.addResult(p.Result)
 		}
 	}
 }
 
-// result puts r to its call: the first one without a result that has its id, or its
+// addResult puts r to its call: the first one without a result that has its id, or its
 // name where models give no ids. A result without a call is left out.
-func (t *turn) result(r *tool.Result) {
+func (t *turn) addResult(r *tool.Result) {
 	i := slices.IndexFunc(t.calls, func(c wireCall) bool { return c.ID == r.ID && c.Name == r.Name })
 	for ; i >= 0 && i < len(t.calls); i++ {
 		if c := t.calls[i]; c.ID == r.ID && c.Name == r.Name && t.results[i].Result == nil {
@@ -189,7 +189,7 @@ func anyCall(turns []turn) string {
 // thirty.
 const maxID = 64
 
-// fitsID says whether the API takes an id that another provider gave.
+// fitsID reports whether the API takes an id that another provider gave.
 func fitsID(id string) bool { return model.WordOf(id, maxID) }
 
 // marks are the messages that end with a mark of the cache; -1: none does.
@@ -198,9 +198,9 @@ type marks struct {
 	before, end int
 }
 
-// marksOf returns where the conversation is marked: behind the last input before the newest,
-// which a turn of the same conversation has sent, and at the end, for the next step or the next
-// turn. Where none of them follows nothing is marked, as it costs to be kept.
+// marksOf returns the marks of the conversation. The first is behind the input before the newest,
+// because an earlier turn has sent that part. The second is at the end, for the next step or turn.
+// It sets no marks if no request follows, because storing costs money.
 func marksOf(req *chat.ModelRequest, turns []turn, mark string) marks {
 	m := marks{mark: mark, before: -1, end: -1}
 	continues := req.Of != nil && req.Of.ConversationID != ""
@@ -216,12 +216,12 @@ func marksOf(req *chat.ModelRequest, turns []turn, mark string) marks {
 	return m
 }
 
-// mayCall says whether the answer may be a call, which another step of the turn follows.
+// mayCall reports whether the answer may be a call, which another step of the turn follows.
 func mayCall(req *chat.ModelRequest) bool {
 	return req.Of != nil && req.Tools != nil && len(req.Tools.Specs) > 0 && !req.NoTools
 }
 
-// inputBeforeLast returns the place of the last input before the newest, -1 if there is none.
+// inputBeforeLast returns the place of the last input before the newest, or -1.
 func inputBeforeLast(turns []turn) int {
 	inputs := 0
 	for i, t := range slices.Backward(turns) {
@@ -259,40 +259,40 @@ func (t *turn) append(b []byte, tools *model.RenderedTools, last bool, mark stri
 	}
 	start := len(b)
 	for _, r := range t.results {
-		b = r.append(separate(b, start))
+		b = r.append(appendComma(b, start))
 	}
 	b = t.appendBlocks(b, start, last)
 	if t.role == chat.RoleModel {
 		for _, call := range t.calls {
-			b = call.append(separate(b, start), tools)
+			b = call.append(appendComma(b, start), tools)
 		}
 	}
 	if len(b) > start && t.role == chat.RoleUser {
-		b = marked(b, mark)
+		b = withMark(b, mark)
 	}
 	return append(b, `]}`...)
 }
 
-// separate writes a comma unless a list that began at start is empty.
-func separate(b []byte, start int) []byte {
+// appendComma writes a comma unless a list that began at start is empty.
+func appendComma(b []byte, start int) []byte {
 	if len(b) > start {
 		b = append(b, ',')
 	}
 	return b
 }
 
-// appendBlocks appends kept blocks, which the API wants first in their message, and
-// texts. An answer that the model is to continue with must not end in white space.
+// appendBlocks appends kept blocks and texts. The API wants kept blocks first. An answer that the
+// model is to continue with must not end in white space.
 func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
 	blocks := t.blocks
 	if t.thought {
 		blocks = slices.Clone(blocks)
-		slices.SortStableFunc(blocks, func(x, y textOrKept) int { return cmp.Compare(len(y.kept), 0) - cmp.Compare(len(x.kept), 0) })
+		slices.SortStableFunc(blocks, func(x, y textOrKept) int { return cmp.Compare(len(y.keptBlock), 0) - cmp.Compare(len(x.keptBlock), 0) })
 	}
 	for i, block := range blocks {
-		b = separate(b, start)
-		if block.kept != "" {
-			b = append(b, block.kept...)
+		b = appendComma(b, start)
+		if block.keptBlock != "" {
+			b = append(b, block.keptBlock...)
 			continue
 		}
 		if last && t.role == chat.RoleModel && i == len(blocks)-1 {
@@ -303,8 +303,8 @@ func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
 	return b
 }
 
-// append renders a call. Arguments that are no object, as another model may have sent
-// them, become an empty one: the API refuses others.
+// append renders a call. Arguments of another model that are not an object become {}, because the
+// API refuses others.
 func (c *wireCall) append(b []byte, tools *model.RenderedTools) []byte {
 	b = model.AppendString(append(b, `{"type":"tool_use","id":`...), c.id)
 	b = model.AppendString(append(b, `,"name":`...), tools.Names.Fit(c.Name))
@@ -325,10 +325,10 @@ func (r *wireResult) append(b []byte) []byte {
 	if r.Result != nil {
 		text, failed = r.Text, r.IsError
 	}
-	if failed && blank(text) {
+	if failed && isBlank(text) {
 		text = "The tool failed."
 	}
-	if !blank(text) {
+	if !isBlank(text) {
 		b = model.AppendString(append(b, `,"content":[{"type":"text","text":`...), text)
 		b = append(b, `}]`...)
 	}

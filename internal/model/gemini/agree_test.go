@@ -39,7 +39,7 @@ var drivers = map[string]func(Config) (*Model, error){
 
 // rawAnswer is an answer before it is put together.
 type rawAnswer interface {
-	next(c *rawChunk) error
+	nextChunk(c *rawChunk) error
 	buffered() bool
 	close()
 }
@@ -47,8 +47,8 @@ type rawAnswer interface {
 // restAnswer is an answer without the SDK.
 type restAnswer struct{ records }
 
-func (a *restAnswer) next(c *rawChunk) error { return a.read(c) }
-func (a *restAnswer) buffered() bool         { return a.events.Buffered() }
+func (a *restAnswer) nextChunk(c *rawChunk) error { return a.readNext(c) }
+func (a *restAnswer) buffered() bool              { return a.events.Buffered() }
 
 // sdkOver returns the source of the SDK's driver over a transport.
 func sdkOver(tb testing.TB, transport http.RoundTripper) *sdkSource {
@@ -89,7 +89,7 @@ func read(t *testing.T, open func(context.Context) (rawAnswer, error)) (r readin
 		defer ans.close()
 	}
 	for c := new(rawChunk); err == nil; {
-		if err = ans.next(c); err == nil {
+		if err = ans.nextChunk(c); err == nil {
 			copied := *c
 			copied.parts = append([]rawPart(nil), c.parts...)
 			r.Chunks = append(r.Chunks, copied)

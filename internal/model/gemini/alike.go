@@ -7,16 +7,16 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// pattern is the form of the latest chunk of an answer. Of recorded answers three of four chunks are
-// like the one before, and more in long ones (TestRecordedChunksAreAlike); such a one takes a sixth
-// of the time (BenchmarkDecodeAlike).
+// pattern is the form of the latest chunk of an answer. Three of four chunks in recorded answers
+// equal the one before but for text and figures, and more in long answers
+// (TestRecordedChunksAreAlike). Such a chunk takes a sixth of the time (BenchmarkDecodeAlike).
 type pattern struct {
 	model.Alike
 	thought bool
 	seen    bool // the chunk had a usage
 }
 
-// What an integer counts, as a figure of a form.
+// Figures that an integer may count, by number.
 const (
 	inputTokens = iota + 1
 	outputTokens
@@ -24,14 +24,14 @@ const (
 	cachedTokens
 )
 
-// count returns what a figure is of in a usage.
-func count(figure int, u *chat.Usage) *int {
+// figureIn returns the place of a figure in a usage.
+func figureIn(figure int, u *chat.Usage) *int {
 	return [...]*int{inputTokens: &u.InputTokens, outputTokens: &u.OutputTokens, thinkingTokens: &u.ThinkingTokens, cachedTokens: &u.CachedTokens}[figure]
 }
 
-// read reads a chunk that is like the one before it into c. It returns false for every other one,
+// readAlike reads a chunk that is like the one before it into c. It returns false for every other one,
 // and does not touch c.
-func (p *pattern) read(d *decoder, data []byte, c *rawChunk) bool {
+func (p *pattern) readAlike(d *decoder, data []byte, c *rawChunk) bool {
 	quoted := p.Read(data)
 	if quoted == nil {
 		return false
@@ -47,8 +47,8 @@ func (p *pattern) read(d *decoder, data []byte, c *rawChunk) bool {
 	return true
 }
 
-// learn makes data, which d has read into c, the form of the chunks to come, if it is a text alone.
-func (p *pattern) learn(d *decoder, data []byte, c *rawChunk) {
+// learnForm makes data, which d has read into c, the form of the chunks to come, if it is a text alone.
+func (p *pattern) learnForm(d *decoder, data []byte, c *rawChunk) {
 	if c.candidates != 1 || c.finish != "" || c.block != "" || len(c.parts) != 1 {
 		p.Forget()
 		return

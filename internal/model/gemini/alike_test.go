@@ -25,7 +25,7 @@ func readAlike(t *testing.T, chunks ...string) (alike int) {
 		data := []byte(text)
 		var want rawChunk
 		wanted := by.decode(data, &want)
-		if p.read(&fast, bytes.Clone(data), &got) {
+		if p.readAlike(&fast, bytes.Clone(data), &got) {
 			alike++
 			if wanted != nil {
 				t.Fatalf("%q is read: %+v, and is faulty: %v", chunks, got, wanted)
@@ -39,7 +39,7 @@ func readAlike(t *testing.T, chunks ...string) (alike int) {
 			if err := fast.decode(data, &got); err != nil {
 				t.Fatal(err)
 			}
-			p.learn(&fast, data, &got)
+			p.learnForm(&fast, data, &got)
 		}
 	}
 	return alike
@@ -236,7 +236,7 @@ func TestPatternEndsWithItsAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a.Reset(); a.alike.read(new(decoder), []byte(chunkOf("a", "1", "2")), new(rawChunk)) {
+	if a.Reset(); a.alike.readAlike(new(decoder), []byte(chunkOf("a", "1", "2")), new(rawChunk)) {
 		t.Error("it is read by the form of another answer's")
 	}
 }

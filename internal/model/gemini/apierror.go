@@ -13,9 +13,9 @@ import (
 	"sluice/internal/model"
 )
 
-// findError returns the API's error in body, which is an object, or an array that
-// has one among its elements; or nil. What comes after the first JSON value is
-// ignored: it is the rest of an array whose beginning went by as chunks.
+// findError returns the API's error in body, or nil. body is an object, or an array with the error
+// among its elements. Bytes after the first JSON value are ignored: they are the rest of an array
+// whose beginning went by as chunks.
 func findError(body []byte) *model.Refusal {
 	d := jsontext.NewDecoder(bytes.NewReader(body), model.Tolerant())
 	if d.PeekKind() == '[' {
@@ -57,15 +57,15 @@ func parseError(v jsontext.Value) *model.Refusal {
 		e.Status = statuses[e.Type]
 	}
 	readDetails(e, details)
-	classify(e)
+	classifyError(e)
 	if e.RetryAfter == 0 {
 		e.RetryAfter = model.WaitIn(message)
 	}
 	return e
 }
 
-// classify says what e means where its status does not.
-func classify(e *model.Refusal) {
+// classifyError says what e means where its status does not.
+func classifyError(e *model.Refusal) {
 	e.Kind = model.KindStatus
 	switch {
 	case e.Code == "API_KEY_INVALID" && e.Status != http.StatusTooManyRequests:
@@ -75,7 +75,7 @@ func classify(e *model.Refusal) {
 	}
 }
 
-// readDetails takes what it knows from google.rpc.ErrorInfo, RetryInfo and BadRequest.
+// readDetails reads google.rpc.ErrorInfo, RetryInfo and BadRequest.
 func readDetails(e *model.Refusal, details []jsontext.Value) {
 	for _, v := range details {
 		var d struct {
@@ -91,13 +91,13 @@ func readDetails(e *model.Refusal, details []jsontext.Value) {
 		case "type.googleapis.com/google.rpc.RetryInfo":
 			e.RetryAfter = model.ParseWait(model.Unquote(d.RetryDelay))
 		case "type.googleapis.com/google.rpc.BadRequest":
-			e.Member, e.Place = violated(d.Violations), toolIn(d.Violations)
+			e.Member, e.Place = violatedMember(d.Violations), toolIn(d.Violations)
 		}
 	}
 }
 
-// violated returns the member of generationConfig that fieldViolations name, or "".
-func violated(list jsontext.Value) string {
+// violatedMember returns the member of generationConfig that fieldViolations name, or "".
+func violatedMember(list jsontext.Value) string {
 	for _, v := range model.Elements(list) {
 		o := model.Members(v)
 		field := model.Unquote(o.Get("field"))
@@ -120,8 +120,8 @@ func toolIn(list jsontext.Value) string {
 	return ""
 }
 
-// statuses are the HTTP statuses of google.rpc.Code names (google/rpc/code.proto) that
-// change what we do, for an error that has no code.
+// statuses are the HTTP statuses of the google.rpc.Code names (google/rpc/code.proto) that decide
+// how we react. They serve errors without a code.
 var statuses = map[string]int{
 	"INVALID_ARGUMENT":    http.StatusBadRequest,
 	"FAILED_PRECONDITION": http.StatusBadRequest,

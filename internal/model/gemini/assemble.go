@@ -27,38 +27,38 @@ type assembler struct {
 	pending      *partialCall
 }
 
-// add appends what raw holds to c, which may stay without parts. With the error of an
-// answer that raw ends comes what raw holds, with another one nothing.
-func (a *assembler) add(raw *rawChunk, c *chat.Chunk) error {
-	if err := a.merge(raw, c); err != nil {
+// addChunk appends the content of raw to c. c may stay without parts. With the error of an answer
+// that raw ends comes what raw holds, with another one nothing.
+func (a *assembler) addChunk(raw *rawChunk, c *chat.Chunk) error {
+	if err := a.mergeChunk(raw, c); err != nil {
 		*c = chat.Chunk{Parts: c.Parts[:0]}
 		return err
 	}
-	return a.judge(raw)
+	return a.judgeChunk(raw)
 }
 
-// merge adds what a chunk says to c. Usage is that of the whole answer so far,
-// so the latest replaces the ones before. The error is one of too large an
-// answer, or of a malformed call.
-func (a *assembler) merge(raw *rawChunk, c *chat.Chunk) error {
+// mergeChunk appends the parts and the usage of a chunk to c. Usage is that of the whole answer so
+// far, so the latest replaces the ones before. The error is one of too large an answer, or of a
+// malformed call.
+func (a *assembler) mergeChunk(raw *rawChunk, c *chat.Chunk) error {
 	a.model = raw.model
 	if raw.hasUsage {
 		a.usage, a.hasUsage = raw.usage, true
 		c.Usage = &a.usage
 	}
 	for i := range raw.parts {
-		if err := a.part(&raw.parts[i], c); err != nil {
+		if err := a.addPart(&raw.parts[i], c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// part adds a part. A signature may come by itself, without text, and must not
+// addPart adds a part. A signature may come by itself, without text, and must not
 // get lost; a part of a kind that we did not ask for is passed over.
-func (a *assembler) part(p *rawPart, c *chat.Chunk) error {
+func (a *assembler) addPart(p *rawPart, c *chat.Chunk) error {
 	if p.call != nil {
-		return a.call(p.call, p.signature, c)
+		return a.addCall(p.call, p.signature, c)
 	}
 	a.image = a.image || p.image
 	if p.foreign || (p.text == "" && p.signature == "") {
@@ -71,17 +71,17 @@ func (a *assembler) part(p *rawPart, c *chat.Chunk) error {
 	return a.Grow(len(p.text) + len(p.signature))
 }
 
-// call takes a functionCall: the next piece of the pending one, or a new one.
-func (a *assembler) call(piece *rawCall, signature string, c *chat.Chunk) error {
+// addCall takes a functionCall: the next piece of the pending one, or a new one.
+func (a *assembler) addCall(piece *rawCall, signature string, c *chat.Chunk) error {
 	if a.pending == nil && !piece.willContinue && piece.partial == nil {
-		return a.whole(&tool.Call{ID: piece.id, Name: piece.name, Arguments: piece.args}, signature, c)
+		return a.addWholeCall(&tool.Call{ID: piece.id, Name: piece.name, Arguments: piece.args}, signature, c)
 	}
 	if a.pending == nil {
 		a.pending = &partialCall{id: piece.id, name: piece.name, signature: signature}
 	} else if piece.name != "" {
 		return &model.Malformed{Reason: "a call begins inside another"}
 	}
-	if err := a.Grow(a.pending.add(piece)); err != nil {
+	if err := a.Grow(a.pending.addPiece(piece)); err != nil {
 		return err
 	}
 	if piece.willContinue {
@@ -89,16 +89,16 @@ func (a *assembler) call(piece *rawCall, signature string, c *chat.Chunk) error 
 	}
 	p := a.pending
 	a.pending = nil
-	args, err := p.arguments()
+	args, err := p.joinedArguments()
 	if err != nil {
 		return err
 	}
-	return a.whole(&tool.Call{ID: p.id, Name: p.name, Arguments: args}, p.signature, c)
+	return a.addWholeCall(&tool.Call{ID: p.id, Name: p.name, Arguments: args}, p.signature, c)
 }
 
-// whole adds a call that is complete, under our own name of the tool, unless it came
+// addWholeCall adds a call that is complete, under our own name of the tool, unless it came
 // before. A call without a name cannot be answered, and so spoils the answer.
-func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) error {
+func (a *assembler) addWholeCall(call *tool.Call, signature string, c *chat.Chunk) error {
 	if call.Name == "" {
 		return &model.Malformed{Reason: "no name"}
 	}
@@ -111,14 +111,14 @@ func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) erro
 			return nil
 		}
 	}
-	call.Name = a.tools.original(call.Name)
+	call.Name = a.tools.ourName(call.Name)
 	c.Parts = append(c.Parts, chat.Part{Call: call, Signature: signature})
 	return a.Grow(len(call.Name) + len(call.ID) + len(call.Arguments) + len(signature))
 }
 
-// judge reads from raw how the answer ends. A good ending is only noted:
+// judgeChunk reads from raw how the answer ends. A good ending is only noted:
 // the API may give one and then continue, or think better of it.
-func (a *assembler) judge(raw *rawChunk) error {
+func (a *assembler) judgeChunk(raw *rawChunk) error {
 	if raw.block != "" {
 		a.block = raw.block
 		return &blockedPrompt{raw.block}
@@ -129,11 +129,11 @@ func (a *assembler) judge(raw *rawChunk) error {
 	return a.judgeFinish(raw.finish)
 }
 
-// finished says that a reason for the ending came.
-func (a *assembler) finished() bool { return a.end.End != model.EndNone }
+// hasFinish says that a reason for the ending came.
+func (a *assembler) hasFinish() bool { return a.end.End != model.EndNone }
 
-// complete completes an answer whose stream has ended cleanly.
-func (a *assembler) complete(c *chat.Chunk) error {
+// completeAnswer completes an answer whose stream has ended cleanly.
+func (a *assembler) completeAnswer(c *chat.Chunk) error {
 	if a.hasUsage {
 		c.Usage = &a.usage
 	}
@@ -155,13 +155,13 @@ func (a *assembler) complete(c *chat.Chunk) error {
 	return nil
 }
 
-// imageLeftOut is the text of an answer that is nothing but an image.
+// imageLeftOut is the text of an answer that has only an image.
 const imageLeftOut = "[image left out]"
 
-// note returns what the log says about the answer. The API's word for the ending counts only if
-// the API gave up: after a good one, what came later went wrong.
-func (a *assembler) note() model.Note {
-	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage, Model: a.model, Unknown: model.Word(a.end.Unknown)}
+// answerStats returns the figures of the answer so far, for the log. It has the API's word for the
+// ending only if the API gave up: after a good word, a later fault ended the answer.
+func (a *assembler) answerStats() model.Stats {
+	n := model.Stats{TextLength: a.textLength, Size: a.Size, Usage: &a.usage, Model: a.model, Unknown: model.Word(a.end.Unknown)}
 	if a.end.End == model.EndNone || a.end.End >= model.EndMalformed {
 		n.Finish = keepUpper(cmp.Or(a.block, a.end.Word))
 	}

@@ -38,7 +38,7 @@ func BenchmarkDecodeAlike(b *testing.B) {
 	b.SetBytes(int64(len(list[0])))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := c.decode(list[i%2], &raw, &p); err != nil {
+		if err := c.decodeEvent(list[i%2], &raw, &p); err != nil {
 			b.Fatal(err)
 		}
 	}

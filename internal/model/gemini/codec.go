@@ -34,13 +34,13 @@ func newCodec(settings generation) *codec {
 
 // Render implements model.Codec.
 //
-// It is valid JSON whatever req holds: text that is not UTF-8 gets replacement
-// characters, and arguments that are no JSON object become {}.
+// It is valid JSON for every req: invalid UTF-8 becomes replacement characters, and arguments that
+// are not an object become {}.
 func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	tools := c.tools.render(req.Tools)
+	tools := c.tools.renderSet(req.Tools)
 	b = slices.Grow(b, sizeHint(req)+len(tools))
 	b = append(b, `{"contents":[`...)
-	b = appendContents(b, c.tools.fit(c.portable(req.Messages)))
+	b = appendContents(b, c.tools.fitMessages(c.portableMessages(req.Messages)))
 	b = append(b, ']')
 	if req.System != "" {
 		b = append(b, `,"systemInstruction":{"parts":[{"text":`...)
@@ -55,7 +55,7 @@ func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 	return append(b, '}')
 }
 
-// appendToolConfig says whether tools may be called or must be. Tools stay
+// appendToolConfig reports whether tools may be called or must be. Tools stay
 // declared when they may not: a conversation with calls is refused without
 // declarations.
 func appendToolConfig(b []byte, req *chat.ModelRequest) []byte {
@@ -87,7 +87,7 @@ func (c *codec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 	}
 	if status != 0 {
 		r.Status = status
-		classify(r)
+		classifyError(r)
 	}
 	if r.Member == "" {
 		r.Member = memberIn(r.Message)
@@ -96,13 +96,13 @@ func (c *codec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 	return r
 }
 
-// decode reads one event's data into raw. p is the form of the event before it.
-func (c *codec) decode(data []byte, raw *rawChunk, p *pattern) (err error) {
+// decodeEvent reads one event's data into raw. p is the form of the event before it.
+func (c *codec) decodeEvent(data []byte, raw *rawChunk, p *pattern) (err error) {
 	d := c.decoders.Get().(*decoder)
 	raw.named = c.maker != ""
-	if !p.read(d, data, raw) {
+	if !p.readAlike(d, data, raw) {
 		if err = d.decode(data, raw); err == nil {
-			p.learn(d, data, raw)
+			p.learnForm(d, data, raw)
 		}
 	}
 	if d.in = (bytes.Buffer{}); cap(d.text) <= keepBuffer {
@@ -121,26 +121,26 @@ type answer struct {
 
 // Decode implements model.Answer.
 func (a *answer) Decode(_ string, data []byte, c *chat.Chunk) error {
-	if err := a.codec.decode(data, &a.raw, &a.alike); err != nil {
+	if err := a.codec.decodeEvent(data, &a.raw, &a.alike); err != nil {
 		return err
 	}
-	return a.assembler.add(&a.raw, c)
+	return a.assembler.addChunk(&a.raw, c)
 }
 
-// Over implements model.Answer: the end of a stream is that of the connection.
-func (a *answer) Over() bool { return false }
+// HasEnded implements model.Answer: the end of a stream is that of the connection.
+func (a *answer) HasEnded() bool { return false }
 
 // Finished implements model.Answer.
-func (a *answer) Finished() bool { return a.assembler.finished() }
+func (a *answer) Finished() bool { return a.assembler.hasFinish() }
 
 // End implements model.Answer.
-func (a *answer) End(c *chat.Chunk) error { return a.assembler.complete(c) }
+func (a *answer) End(c *chat.Chunk) error { return a.assembler.completeAnswer(c) }
 
-// Whole implements model.Answer: a stream is all that is asked for.
-func (a *answer) Whole([]byte, *chat.Chunk) error { return model.ErrUnreadable }
+// DecodeDocument implements model.Answer: a stream is all that is asked for.
+func (a *answer) DecodeDocument([]byte, *chat.Chunk) error { return model.ErrUnreadable }
 
-// Note implements model.Answer.
-func (a *answer) Note() model.Note { return a.assembler.note() }
+// Stats implements model.Answer.
+func (a *answer) Stats() model.Stats { return a.assembler.answerStats() }
 
 // keepParts is how much room for parts is kept for the next answer.
 const keepParts = 64

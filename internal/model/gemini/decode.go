@@ -22,7 +22,7 @@ type decoder struct {
 	text []byte // the string at hand, reused
 	// noted is where the last chunk has what differs from chunk to chunk.
 	noted struct {
-		text    model.Number   // the only text, with its quotes; empty: there is none
+		text    model.Number   // the only text, with its quotes; empty without a text
 		figures []model.Number // of the usage
 	}
 }
@@ -36,14 +36,14 @@ type field func(d *decoder, c *rawChunk, name []byte) error
 // the API's, or wrap model.ErrUnreadable; these say where, but never what: the data is
 // the model's text.
 //
-// A name may stand twice in an object: to look for that would cost an eighth of the time.
-// Of a text the last one counts, as in the SDK. Only in a call's arguments it is an error.
+// A name may stand twice in an object: to look for that would cost an eighth of the time. If a text
+// is repeated, the last one counts, as in the SDK. Only in a call's arguments it is an error.
 func (d *decoder) decode(data []byte, c *rawChunk) error {
 	c.reset()
 	d.noted.text, d.noted.figures = model.Number{}, d.noted.figures[:0]
 	d.in = *bytes.NewBuffer(data)
 	d.json.Reset(&d.in, jsontext.AllowDuplicateNames(true))
-	err := d.top(c)
+	err := d.readTop(c)
 	if _, ok := errors.AsType[*model.Refusal](err); err == nil || ok {
 		return err
 	}
@@ -54,12 +54,11 @@ func (d *decoder) decode(data []byte, c *rawChunk) error {
 	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(data))
 }
 
-// top reads one chunk. An array of chunks is what the service sends where it
-// does not stream.
-func (d *decoder) top(c *rawChunk) error {
-	read := (*decoder).response
+// readTop reads one chunk. The service sends an array of chunks if it does not stream.
+func (d *decoder) readTop(c *rawChunk) error {
+	read := (*decoder).readResponse
 	if d.json.PeekKind() == '[' {
-		read = func(d *decoder, c *rawChunk) error { return d.array(c, (*decoder).response) }
+		read = func(d *decoder, c *rawChunk) error { return d.readArray(c, (*decoder).readResponse) }
 	}
 	if err := read(d, c); err != nil {
 		return err
@@ -70,21 +69,20 @@ func (d *decoder) top(c *rawChunk) error {
 	return nil
 }
 
-// response reads a GenerateContentResponse.
-func (d *decoder) response(c *rawChunk) error { return d.object(c, (*decoder).responseField) }
+// readResponse reads a GenerateContentResponse.
+func (d *decoder) readResponse(c *rawChunk) error { return d.readObject(c, (*decoder).responseField) }
 
-// responseField reads a member of a response; those that we have no use for are
-// passed over without being decoded.
+// responseField reads a member of a response. Unused members are skipped without decoding.
 func (d *decoder) responseField(c *rawChunk, name []byte) error {
 	switch string(name) {
 	case `"candidates"`:
-		return d.array(c, (*decoder).candidate)
+		return d.readArray(c, (*decoder).readCandidate)
 	case `"usageMetadata"`:
 		if d.json.PeekKind() == '{' {
-			return d.object(c, (*decoder).usageField)
+			return d.readObject(c, (*decoder).usageField)
 		}
 	case `"promptFeedback"`:
-		return d.object(c, (*decoder).feedbackField)
+		return d.readObject(c, (*decoder).feedbackField)
 	case `"modelVersion"`:
 		if c.named && d.json.PeekKind() == '"' {
 			return d.modelVersion(c)
@@ -96,10 +94,10 @@ func (d *decoder) responseField(c *rawChunk, name []byte) error {
 		}
 		return parseError(v)
 	}
-	return d.skip()
+	return d.skipValue()
 }
 
-// modelVersion reads the model's name, which is in each chunk and nearly always the same.
+// modelVersion reads the model's name. Each chunk has it, and it hardly ever changes.
 func (d *decoder) modelVersion(c *rawChunk) error {
 	v, err := d.json.ReadValue()
 	if err != nil {
@@ -112,12 +110,12 @@ func (d *decoder) modelVersion(c *rawChunk) error {
 	return err
 }
 
-// candidate reads the first candidate; no other was asked for.
-func (d *decoder) candidate(c *rawChunk) error {
+// readCandidate reads the first candidate; no other was asked for.
+func (d *decoder) readCandidate(c *rawChunk) error {
 	if c.candidates++; c.candidates > 1 {
-		return d.skip()
+		return d.skipValue()
 	}
-	return d.object(c, (*decoder).candidateField)
+	return d.readObject(c, (*decoder).candidateField)
 }
 
 // candidateField reads a member of the candidate. Safety ratings, citations and
@@ -125,26 +123,26 @@ func (d *decoder) candidate(c *rawChunk) error {
 func (d *decoder) candidateField(c *rawChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"content"`:
-		return d.object(c, (*decoder).contentField)
+		return d.readObject(c, (*decoder).contentField)
 	case `"finishReason"`:
-		c.finish, err = d.str()
+		c.finish, err = d.readString()
 		return err
 	}
-	return d.skip()
+	return d.skipValue()
 }
 
 // contentField reads the parts; the role is always that of the model.
 func (d *decoder) contentField(c *rawChunk, name []byte) error {
 	if string(name) == `"parts"` {
-		return d.array(c, (*decoder).part)
+		return d.readArray(c, (*decoder).readPart)
 	}
-	return d.skip()
+	return d.skipValue()
 }
 
-// part adds a part to the chunk and fills it in.
-func (d *decoder) part(c *rawChunk) error {
+// readPart adds a part to the chunk and fills it in.
+func (d *decoder) readPart(c *rawChunk) error {
 	c.parts = append(c.parts, rawPart{})
-	return d.object(c, (*decoder).partField)
+	return d.readObject(c, (*decoder).partField)
 }
 
 // partField reads a member of the part that was added last. An unknown member
@@ -153,7 +151,7 @@ func (d *decoder) partField(c *rawChunk, name []byte) (err error) {
 	p := &c.parts[len(c.parts)-1]
 	switch string(name) {
 	case `"text"`:
-		v, err := d.literal('"')
+		v, err := d.readLiteral('"')
 		if v == nil {
 			return err
 		}
@@ -162,32 +160,32 @@ func (d *decoder) partField(c *rawChunk, name []byte) (err error) {
 		p.text, err = d.unquoted(v)
 		return err
 	case `"thought"`:
-		p.thought, err = d.boolean()
+		p.thought, err = d.readBoolean()
 		return err
 	case `"thoughtSignature"`:
-		p.signature, err = d.str()
+		p.signature, err = d.readString()
 		return err
 	case `"functionCall"`:
 		if d.json.PeekKind() == '{' {
 			p.call = new(rawCall)
 		}
-		return d.object(c, (*decoder).callField)
+		return d.readObject(c, (*decoder).callField)
 	}
 	if d.json.PeekKind() == '{' {
 		p.foreign = true
 		p.image = string(name) == `"inlineData"` || string(name) == `"fileData"`
 	}
-	return d.skip()
+	return d.skipValue()
 }
 
 // feedbackField takes any sign of a block for one, also a reason that is not
 // known yet, or a message without a reason.
 func (d *decoder) feedbackField(c *rawChunk, name []byte) error {
 	if n := string(name); n != `"blockReason"` && n != `"blockReasonMessage"` {
-		return d.skip()
+		return d.skipValue()
 	}
 	isMessage := string(name) == `"blockReasonMessage"`
-	reason, err := d.str()
+	reason, err := d.readString()
 	switch {
 	case reason == "" || reason == "BLOCK_REASON_UNSPECIFIED":
 	case !isMessage:
@@ -198,8 +196,8 @@ func (d *decoder) feedbackField(c *rawChunk, name []byte) error {
 	return err
 }
 
-// usageField reads a figure. One that cannot be read counts as none: it is no
-// reason to lose an answer that is good.
+// usageField reads a figure. It ignores a figure that it cannot read, so that the rest of the
+// answer survives.
 func (d *decoder) usageField(c *rawChunk, name []byte) error {
 	f := 0
 	switch string(name) {
@@ -212,11 +210,11 @@ func (d *decoder) usageField(c *rawChunk, name []byte) error {
 	case `"cachedContentTokenCount"`:
 		f = cachedTokens
 	default:
-		return d.skip()
+		return d.skipValue()
 	}
-	n, ok, err := d.figure()
+	n, ok, err := d.readFigure()
 	if ok {
-		*count(f, &c.usage) += n
+		*figureIn(f, &c.usage) += n
 		c.hasUsage = c.hasUsage || f != cachedTokens
 	} else {
 		f = model.Fixed

@@ -11,32 +11,32 @@ func (d *decoder) callField(c *rawChunk, name []byte) (err error) {
 	call := c.parts[len(c.parts)-1].call
 	switch string(name) {
 	case `"id"`:
-		call.id, err = d.str()
+		call.id, err = d.readString()
 		return err
 	case `"name"`:
-		call.name, err = d.str()
+		call.name, err = d.readString()
 		return err
 	case `"args"`:
-		args, err := d.literal('{')
+		args, err := d.readLiteral('{')
 		if args != nil && !args.IsValid() { // a name twice: the one who approves the call and the tool could read it differently
 			return model.ErrUnreadable
 		}
 		call.args = args.Clone()
 		return err
 	case `"willContinue"`:
-		call.willContinue, err = d.boolean()
+		call.willContinue, err = d.readBoolean()
 		return err
 	case `"partialArgs"`:
-		return d.array(c, (*decoder).partialArg)
+		return d.readArray(c, (*decoder).partialArg)
 	}
-	return d.skip()
+	return d.skipValue()
 }
 
 // partialArg adds a piece of arguments to the call that was added last.
 func (d *decoder) partialArg(c *rawChunk) error {
 	call := c.parts[len(c.parts)-1].call
 	call.partial = append(call.partial, rawArg{})
-	return d.object(c, (*decoder).partialArgField)
+	return d.readObject(c, (*decoder).partialArgField)
 }
 
 // partialArgField reads a member of a piece: the place by a JSON path, one
@@ -46,10 +46,10 @@ func (d *decoder) partialArgField(c *rawChunk, name []byte) (err error) {
 	arg := &call.partial[len(call.partial)-1]
 	switch string(name) {
 	case `"jsonPath"`:
-		arg.path, err = d.str()
+		arg.path, err = d.readString()
 		return err
 	case `"willContinue"`:
-		arg.willContinue, err = d.boolean()
+		arg.willContinue, err = d.readBoolean()
 		return err
 	case `"stringValue"`:
 		return d.argValue(arg, '"')
@@ -57,7 +57,7 @@ func (d *decoder) partialArgField(c *rawChunk, name []byte) (err error) {
 		return d.argValue(arg, '0')
 	case `"boolValue"`:
 		arg.value = jsontext.Value("false")
-		is, err := d.boolean()
+		is, err := d.readBoolean()
 		if is {
 			arg.value = jsontext.Value("true")
 		}
@@ -65,12 +65,12 @@ func (d *decoder) partialArgField(c *rawChunk, name []byte) (err error) {
 	case `"nullValue"`: // its value is the string "NULL_VALUE", or null
 		arg.value = jsontext.Value("null")
 	}
-	return d.skip()
+	return d.skipValue()
 }
 
 // argValue keeps a copy: the decoder's buffer is used again for the next chunk.
 func (d *decoder) argValue(arg *rawArg, kind jsontext.Kind) error {
-	v, err := d.literal(kind)
+	v, err := d.readLiteral(kind)
 	if v != nil {
 		arg.value = v.Clone()
 	}

@@ -6,12 +6,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The decoder's way over JSON. A value of another kind than asked for is an
-// error, except null, which is the same as none.
+// The decoder's way over JSON. A value of another kind is an error, except null, which counts as
+// missing.
 
-// object hands each member of the object at hand to read. Null is no members.
-func (d *decoder) object(c *rawChunk, read field) error {
-	return d.each('{', func() error {
+// readObject hands each member of the object at hand to read. Null counts as an empty object.
+func (d *decoder) readObject(c *rawChunk, read field) error {
+	return d.readEach('{', func() error {
 		name, err := d.json.ReadValue()
 		if err != nil {
 			return err
@@ -20,20 +20,20 @@ func (d *decoder) object(c *rawChunk, read field) error {
 	})
 }
 
-// array calls read for each element of the array at hand. Null is no elements.
-func (d *decoder) array(c *rawChunk, read func(*decoder, *rawChunk) error) error {
-	return d.each('[', func() error { return read(d, c) })
+// readArray calls read for each element of the array at hand. Null counts as an empty array.
+func (d *decoder) readArray(c *rawChunk, read func(*decoder, *rawChunk) error) error {
+	return d.readEach('[', func() error { return read(d, c) })
 }
 
-// each calls read until the object or array at hand, which opens with open, is
+// readEach calls read until the object or array at hand, which opens with open, is
 // read through.
-func (d *decoder) each(open jsontext.Kind, read func() error) error {
+func (d *decoder) readEach(open jsontext.Kind, read func() error) error {
 	switch d.json.PeekKind() {
 	case 'n':
-		return d.skip()
+		return d.skipValue()
 	case open:
 	default:
-		return d.mismatch()
+		return d.mismatchError()
 	}
 	if _, err := d.json.ReadToken(); err != nil {
 		return err
@@ -47,16 +47,16 @@ func (d *decoder) each(open jsontext.Kind, read func() error) error {
 	return err
 }
 
-// skip reads over the value at hand. ReadValue is faster than SkipValue, which goes from
-// token to token; the whole chunk is in memory anyway.
-func (d *decoder) skip() error {
+// skipValue reads over the value at hand. ReadValue is faster than SkipValue, since SkipValue goes
+// from token to token. The complete chunk is in memory anyway.
+func (d *decoder) skipValue() error {
 	_, err := d.json.ReadValue()
 	return err
 }
 
-// str reads a string; null is "".
-func (d *decoder) str() (string, error) {
-	v, err := d.literal('"')
+// readString reads a string; null is "".
+func (d *decoder) readString() (string, error) {
+	v, err := d.readLiteral('"')
 	if v == nil {
 		return "", err
 	}
@@ -69,20 +69,20 @@ func (d *decoder) unquoted(v jsontext.Value) (text string, err error) {
 	return string(d.text), err
 }
 
-// boolean reads true or false; null is false.
-func (d *decoder) boolean() (bool, error) {
+// readBoolean reads true or false; null is false.
+func (d *decoder) readBoolean() (bool, error) {
 	switch k := d.json.PeekKind(); k {
 	case 't', 'f', 'n':
-		return k == 't', d.skip()
+		return k == 't', d.skipValue()
 	}
-	return false, d.mismatch()
+	return false, d.mismatchError()
 }
 
-// figure reads a whole number from 0 to 2^31-1, written as digits alone. Any other
+// readFigure reads a whole number from 0 to 2^31-1, written as digits alone. Any other
 // value is read over, and not ok; an error is one of syntax.
-func (d *decoder) figure() (n int, ok bool, err error) {
+func (d *decoder) readFigure() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
-		return 0, false, d.skip()
+		return 0, false, d.skipValue()
 	}
 	v, err := d.json.ReadValue()
 	if err != nil {
@@ -92,21 +92,21 @@ func (d *decoder) figure() (n int, ok bool, err error) {
 	return int(u), err == nil, nil
 }
 
-// literal reads a value of the wanted kind; null is nil. It is valid until the
+// readLiteral reads a value of the wanted kind; null is nil. It is valid until the
 // next read.
-func (d *decoder) literal(want jsontext.Kind) (jsontext.Value, error) {
+func (d *decoder) readLiteral(want jsontext.Kind) (jsontext.Value, error) {
 	switch d.json.PeekKind() {
 	case 'n':
-		return nil, d.skip()
+		return nil, d.skipValue()
 	case want:
 		return d.json.ReadValue()
 	}
-	return nil, d.mismatch()
+	return nil, d.mismatchError()
 }
 
-// mismatch says why the value at hand is not what it should be.
-func (d *decoder) mismatch() error {
-	if err := d.skip(); err != nil {
+// mismatchError skips the value at hand and returns errWrongType, or a syntax error.
+func (d *decoder) mismatchError() error {
+	if err := d.skipValue(); err != nil {
 		return err // it is not even JSON
 	}
 	return errWrongType

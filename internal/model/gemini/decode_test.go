@@ -173,8 +173,8 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		var c chat.Chunk
-		if a.add(&raw, &c) == nil {
-			a.complete(&c)
+		if a.addChunk(&raw, &c) == nil {
+			a.completeAnswer(&c)
 		}
 		for _, p := range c.Parts {
 			if p.Call != nil && (p.Call.Arguments.Kind() != '{' || !p.Call.Arguments.IsValid()) {
@@ -200,7 +200,7 @@ func assemble(pieces ...rawCall) (*tool.Call, error) {
 	a := assembler{tools: new(toolCache)}
 	var c chat.Chunk
 	for i := range pieces {
-		if err := a.add(&rawChunk{parts: []rawPart{{call: &pieces[i]}}}, &c); err != nil {
+		if err := a.addChunk(&rawChunk{parts: []rawPart{{call: &pieces[i]}}}, &c); err != nil {
 			return nil, err
 		}
 	}

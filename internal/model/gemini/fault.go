@@ -6,7 +6,7 @@ import (
 	"sluice/internal/model"
 )
 
-// finishError reports an answer that was given up for a reason, and wraps what that means.
+// finishError reports the finish reason of a bad end, and wraps its meaning.
 type finishError struct {
 	reason string
 	means  error
@@ -17,7 +17,7 @@ func (e *finishError) Error() string {
 	return fmt.Sprintf("finish reason %q", model.Shorten(e.reason))
 }
 
-// It leads to what the frame judges by.
+// It leads to the error by which the frame judges.
 func (e *finishError) Unwrap() error { return e.means }
 
 // judgeFinish takes a reason for the end of an answer, one of those of candidates (FinishReason in
@@ -43,7 +43,7 @@ func (a *assembler) judgeFinish(reason string) error {
 	return e
 }
 
-// endOf returns what a reason means: the API's own words first, then those of all protocols.
+// endOf returns the meaning of a reason: the API's own words first, then those of all protocols.
 func endOf(reason string) (end model.End, known bool) {
 	switch reason {
 	case "CONTINUATION":

@@ -1,16 +1,14 @@
 // Package gemini is a Model over the Gemini API (generateContent, v1beta).
 //
-// What a call of the model means is common to all drivers: package model has what is
-// not Gemini's own, and codec the request's bytes and the shape of the answer. A driver
-// only opens an answer and reads its raw chunks. NewREST makes a Model that speaks HTTP
-// itself, NewSDK one that goes through generative-ai-go, by package sdk. The build tag nosdk
-// leaves out package sdk and the SDK.
+// All drivers share the meaning of a call. Package model has the part that other APIs share, and
+// codec has the request's bytes and the shape of the answer. A driver only opens an answer and
+// reads its raw chunks. NewREST makes a Model that speaks HTTP itself, NewSDK one that goes through
+// generative-ai-go, by package sdk. The build tag nosdk leaves out package sdk and the SDK.
 //
-// Requests are rendered by hand, byte for byte in the documented names, because
-// the order of members and the bytes of what a model said before must stay:
-// signatures cover them. Answers are decoded token by token into chunks,
-// without the values that nobody reads. A tool's schema is reduced to what the
-// API takes (schema.go), once for a set of tools.
+// Requests are rendered by hand, byte for byte in the documented names. The order of members and
+// the bytes of the model's own parts must stay, because signatures cover them. Answers are decoded
+// token by token into chunks, without the values that nobody reads. A tool's schema is reduced to
+// the part that the API takes (schema.go), once for a set of tools.
 //
 // Facts about the API that are not in its reference were measured, and stand next to the code
 // that relies on them.
@@ -64,7 +62,7 @@ type Config struct {
 	// its retries included, and between two chunks of an answer. Bytes that do not
 	// complete a chunk do not count.
 	Timeout time.Duration
-	// Driver is that which the wiring opens the Model with: "rest" or DriverSDK.
+	// Driver is the driver that the wiring chooses: "rest" or DriverSDK.
 	Driver string
 	// Breaker says how the service is guarded; its Service is Service.
 	Breaker breaker.Config
@@ -113,15 +111,15 @@ func newModel(cfg Config, d driver) (*Model, error) {
 		return nil, err
 	}
 	c := newCodec(generation{thinking: thinking, levels: levelsOf(cfg.Model), fixed: true, room: roomFor(cfg.Thinking), warm: usesTemperature(cfg.Model)})
-	c.sentinel = signs(cfg.Model) // a client's calls come without signatures to an only model too
+	c.sentinel = signsCalls(cfg.Model) // a client's calls come without signatures to an only model too
 	if cfg.Key != "" {
 		c.maker = model.Spec{Key: cfg.Key, Model: cfg.Model}.Maker()
 	}
-	return d.open(cfg.frame(c), c)
+	return d.openModel(cfg.newFrame(c), c)
 }
 
-// open makes a Model of f whose calls go the way of d.
-func (d driver) open(f model.Frame, c *codec) (*Model, error) {
+// openModel makes a Model of f whose calls go the way of d.
+func (d driver) openModel(f model.Frame, c *codec) (*Model, error) {
 	if d != nil {
 		h, err := model.NewHTTP(f.Target, f.Policy, c)
 		if err != nil {
@@ -132,7 +130,8 @@ func (d driver) open(f model.Frame, c *codec) (*Model, error) {
 	return model.NewModel(f)
 }
 
-// Preset is what the configuration calls this protocol, and where its API is.
+// Preset returns the protocol's name in the configuration, its endpoint and the variables of its
+// key.
 func Preset() model.Preset {
 	return model.Preset{Name: model.Gemini, Protocol: model.Gemini, Endpoint: DefaultBaseURL, Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
 }
@@ -145,8 +144,8 @@ func New(spec model.Spec, opts model.Options) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", spec.Service(), err)
 	}
 	c := newCodec(settings)
-	c.maker, c.sentinel = spec.Maker(), signs(spec.Model)
-	wire := model.Wire{URL: endpoint(strings.TrimRight(spec.Endpoint, "/"), strings.TrimPrefix(spec.Model, "models/")), KeyHeader: keyHeader}
+	c.maker, c.sentinel = spec.Maker(), signsCalls(spec.Model)
+	wire := model.Wire{URL: callURL(strings.TrimRight(spec.Endpoint, "/"), strings.TrimPrefix(spec.Model, "models/")), KeyHeader: keyHeader}
 	if spec.Provider == provider {
 		wire.Event = logEvent
 	}
@@ -155,29 +154,29 @@ func New(spec model.Spec, opts model.Options) (*Model, error) {
 		return nil, err
 	}
 	if spec.Driver != DriverSDK {
-		return driver(nil).open(f, c)
+		return driver(nil).openModel(f, c)
 	}
 	d, err := openSDK()
 	if err != nil {
 		return nil, err
 	}
-	return d.open(f, c)
+	return d.openModel(f, c)
 }
 
-// frame returns what a Model of cfg is made of.
-func (cfg *Config) frame(c *codec) model.Frame {
+// newFrame returns the description of a Model of cfg.
+func (cfg *Config) newFrame(c *codec) model.Frame {
 	f := model.Frame{
 		Name:    cfg.Model,
 		Service: service,
 		Event:   logEvent,
 		Codec:   c,
-		Target:  cfg.target(),
+		Target:  cfg.newTarget(),
 		First:   cfg.Timeout,
 		Idle:    cfg.Timeout,
 		Retries: retries,
 		Policy:  model.PolicyGemini,
 		Gate:    cfg.Gate,
-		Breaker: cfg.breaker(),
+		Breaker: cfg.newBreaker(),
 		Secrets: []string{cfg.APIKey.Reveal()},
 		Metrics: cfg.Metrics,
 		Jitter:  cfg.jitter,
@@ -188,8 +187,8 @@ func (cfg *Config) frame(c *codec) model.Frame {
 	return f
 }
 
-// breaker makes what guards the service.
-func (cfg *Config) breaker() *breaker.Breaker {
+// newBreaker makes what guards the service.
+func (cfg *Config) newBreaker() *breaker.Breaker {
 	b := cfg.Breaker
 	b.Service, b.TurnOf = service, chat.TurnKeyOf
 	if b.Failures == 0 {
@@ -198,15 +197,15 @@ func (cfg *Config) breaker() *breaker.Breaker {
 	return breaker.New(b)
 }
 
-// Offline says whether the built-in offline model is to be used: there is no key, and no
-// server other than Google's that might need none.
+// Offline reports whether the built-in offline model serves: without a key, and with Google's own
+// server, because other servers might not need a key.
 func (cfg Config) Offline() bool { return cfg.APIKey == "" && cfg.BaseURL == DefaultBaseURL }
 
-// target returns where requests go. The key travels in a header, never in the
+// newTarget returns where requests go. The key travels in a header, never in the
 // URL, which proxies log.
-func (cfg *Config) target() model.Target {
+func (cfg *Config) newTarget() model.Target {
 	t := model.Target{
-		URL:       endpoint(cfg.BaseURL, cfg.Model),
+		URL:       callURL(cfg.BaseURL, cfg.Model),
 		Header:    http.Header{"User-Agent": {model.UserAgent(cfg.Version)}},
 		Transport: cfg.Transport,
 		Proxy:     cfg.Proxy,
@@ -217,8 +216,8 @@ func (cfg *Config) target() model.Target {
 	return t
 }
 
-// endpoint returns where the calls of a model go.
-func endpoint(base, name string) string {
+// callURL returns where the calls of a model go.
+func callURL(base, name string) string {
 	return base + "/v1beta/models/" + url.PathEscape(name) + ":streamGenerateContent?alt=sse"
 }
 

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// generation is what a request says of how to answer: its generationConfig.
+// generation is the generationConfig of requests.
 type generation struct {
 	thinking    []setting            // of thinkingConfig
 	levels      map[string][]setting // of thinkingConfig, where the caller asks for a level
@@ -33,16 +33,16 @@ func (g *generation) append(b []byte, req *chat.ModelRequest, omit model.Omit) [
 	open := len(b)
 	b = g.appendThinking(b, req.Thinking, omit)
 	if t := g.temperatureFor(req); t != nil && !omit.Has("temperature") {
-		b = strconv.AppendFloat(append(next(b, open), `"temperature":`...), *t, 'f', -1, 64)
+		b = strconv.AppendFloat(append(appendComma(b, open), `"temperature":`...), *t, 'f', -1, 64)
 	}
-	if n := lowest(g.maxTokens, req.MaxTokens); n > 0 {
-		b = strconv.AppendInt(append(next(b, open), `"maxOutputTokens":`...), int64(g.room.Room(n, g.silent(req.Thinking, omit))), 10)
+	if n := lowestLimit(g.maxTokens, req.MaxTokens); n > 0 {
+		b = strconv.AppendInt(append(appendComma(b, open), `"maxOutputTokens":`...), int64(g.room.Room(n, g.forbidsThinking(req.Thinking, omit))), 10)
 	}
 	if req.Form.Kind != chat.FormText {
-		b = append(next(b, open), `"responseMimeType":"application/json"`...)
+		b = append(appendComma(b, open), `"responseMimeType":"application/json"`...)
 	}
 	if req.Form.Kind == chat.FormSchema {
-		b = append(append(next(b, open), `"responseJsonSchema":`...), req.Form.Schema...)
+		b = append(append(appendComma(b, open), `"responseJsonSchema":`...), req.Form.Schema...)
 	}
 	if len(b) == open {
 		return b[:start]
@@ -50,15 +50,15 @@ func (g *generation) append(b []byte, req *chat.ModelRequest, omit model.Omit) [
 	return append(b, '}')
 }
 
-// next appends a comma unless b ends where the object was opened.
-func next(b []byte, open int) []byte {
+// appendComma appends a comma unless b ends where the object was opened.
+func appendComma(b []byte, open int) []byte {
 	if len(b) == open {
 		return b
 	}
 	return append(b, ',')
 }
 
-// asksOwn says whether a call's level counts.
+// asksOwn reports whether a call's level counts.
 func (g *generation) asksOwn(level string) bool {
 	_, ok := g.levels[level]
 	return ok && g.room.For(level) != g.room
@@ -83,7 +83,7 @@ func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []b
 	open := len(b)
 	for _, m := range members {
 		if fixed || !omit.Has(m.name) {
-			b = append(append(append(append(next(b, open), '"'), m.name...), `":`...), m.value...)
+			b = append(append(append(append(appendComma(b, open), '"'), m.name...), `":`...), m.value...)
 		}
 	}
 	if len(b) == open {
@@ -92,17 +92,16 @@ func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []b
 	return append(b, '}')
 }
 
-// silent says whether a request asks the model not to think.
-func (g *generation) silent(level string, omit model.Omit) bool {
+// forbidsThinking reports whether a request asks the model not to think.
+func (g *generation) forbidsThinking(level string, omit model.Omit) bool {
 	return slices.Contains(g.thinkingOf(level), noBudget) && !omit.Has(noBudget.name)
 }
 
 // noBudget asks Gemini 2 not to think.
 var noBudget = setting{"thinkingBudget", "0"}
 
-// temperatureFor returns the temperature that is sent, or nil. A call's own
-// counts only for models that a configuration describes: the model of the
-// GEMINI_* variables takes none.
+// temperatureFor returns the temperature that is sent, or nil. The temperature of a call counts
+// only for configured models: the model of the GEMINI_* variables takes none.
 func (g *generation) temperatureFor(req *chat.ModelRequest) *float64 {
 	if !g.warm || req.Temperature == nil {
 		return g.temperature
@@ -110,17 +109,17 @@ func (g *generation) temperatureFor(req *chat.ModelRequest) *float64 {
 	return req.Temperature
 }
 
-// lowest returns the lower of two limits, of which 0 is none.
-func lowest(a, b int) int {
+// lowestLimit returns the lower of two limits. 0 turns a limit off.
+func lowestLimit(a, b int) int {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}
 	return a
 }
 
-// thinkingMembers returns the thinkingConfig that asks for thinking. Only what was asked
-// for is sent: a level is refused by Gemini 2.5, a level together with a budget by every
-// model, and summaries by a model whose thinking a budget of 0 switches off.
+// thinkingMembers returns the thinkingConfig that asks for thinking. It sends only requested
+// members. Gemini 2.5 refuses a level, every model refuses a level together with a budget, and a
+// model with a budget of 0 refuses summaries.
 func thinkingMembers(thinking string) ([]setting, error) {
 	summaries := setting{"includeThoughts", "true"}
 	switch thinking {
@@ -153,7 +152,7 @@ func roomFor(thinking string) model.Thinking {
 	return model.Thinking{Tokens: max(budget, 0)}
 }
 
-// settingsOf returns what a configured model's requests say.
+// settingsOf returns the generation settings of a configured model.
 func settingsOf(spec model.Spec) (generation, error) {
 	g := generation{maxTokens: spec.MaxTokens, room: spec.Thinking, warm: usesTemperature(spec.Model) && !spec.NoTemperature}
 	if g.warm {
@@ -191,11 +190,10 @@ func levelsOf(name string) map[string][]setting {
 	return levels
 }
 
-// version finds the version in a model's name. Aliases such as gemini-flash-latest have
-// none.
+// version finds the version in a model's name. Aliases such as gemini-flash-latest do not match.
 var version = regexp.MustCompile(`^(?:models/)?gemini-([0-9]{1,3})(?:\.([0-9]{1,3}))?(?:-|$)`)
 
-// majorOf returns the first number of the version, 0 if there is none.
+// majorOf returns the first number of the version, or 0.
 func majorOf(name string) int {
 	m := version.FindStringSubmatch(name)
 	if m == nil {
@@ -205,7 +203,7 @@ func majorOf(name string) int {
 	return n
 }
 
-// usesTemperature says whether a model uses a temperature: from 3.7 on it is ignored,
+// usesTemperature reports whether a model uses a temperature: from 3.7 on it is ignored,
 // and announced to become an error.
 func usesTemperature(name string) bool {
 	m := version.FindStringSubmatch(name)
@@ -217,8 +215,8 @@ func usesTemperature(name string) bool {
 	return major < 3 || major == 3 && minor < 7
 }
 
-// signs says whether a model refuses calls of a step whose first is not signed.
-func signs(name string) bool { return majorOf(name) == 0 || majorOf(name) >= 3 }
+// signsCalls reports whether a model refuses calls of a step whose first is not signed.
+func signsCalls(name string) bool { return majorOf(name) == 0 || majorOf(name) >= 3 }
 
 // memberIn returns the member, of those that are sent of our own accord, that a text of a
 // refusal names; empty: none. Texts write them in several ways: thinking_level, "thinking

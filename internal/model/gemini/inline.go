@@ -2,21 +2,19 @@ package gemini
 
 import "bytes"
 
-// An image that a model makes comes as base64 in one event, which may be larger than any
-// event that is read. Nobody is shown it: it is removed while it is read.
+// An image comes as base64 in one event. The event may be larger than our limit. We do not use the
+// image, so it is removed while the event is read.
 
-// PassOver implements model.PassingOver: it takes the data of inlineData out of line, which
-// may not have come to its end yet, and returns how many bytes are left. The same line may
-// come again with more behind it.
+// PassOver implements model.PassingOver: it removes the data of inlineData from line and returns
+// how many bytes remain. line may be incomplete. The same line may come again with more behind it.
 //
-// What stands in texts or in the arguments of calls is not touched: the data is found by
-// its place in the JSON.
+// Texts and arguments of calls stay untouched, because the data is found by its place in the JSON.
 func (c *codec) PassOver(line []byte) int {
 	s := lineScan{line: line, keys: make([]string, 0, 8)}
 	for s.at < len(line) {
 		switch b := line[s.at]; b {
 		case '"':
-			s.str()
+			s.scanString()
 			continue
 		case '{':
 			s.open()
@@ -29,7 +27,7 @@ func (c *codec) PassOver(line []byte) int {
 	return s.n
 }
 
-// lineScan goes over a line, and moves what is kept of it to its beginning.
+// lineScan goes over a line, and moves its kept bytes to the beginning.
 type lineScan struct {
 	line  []byte
 	at, n int
@@ -63,8 +61,8 @@ func (s *lineScan) close() {
 // write keeps line[from:to].
 func (s *lineScan) write(from, to int) { s.n += copy(s.line[s.n:], s.line[from:to]) }
 
-// str goes over a string, which is a name or a value, and removes an image's data.
-func (s *lineScan) str() {
+// scanString goes over a name or a value. It removes the value if it is an image's data.
+func (s *lineScan) scanString() {
 	from := s.at + 1
 	to := from
 	for to < len(s.line) && s.line[to] != '"' {
@@ -89,7 +87,7 @@ func (s *lineScan) str() {
 	s.name = ""
 }
 
-// ofImage says whether the object at hand is a part's inlineData.
+// ofImage reports whether the object at hand is a part's inlineData.
 func (s *lineScan) ofImage() bool {
 	k := s.keys
 	return s.deep == 0 && len(k) == 5 && k[1] == "candidates" && k[2] == "content" && k[3] == "parts" && (k[4] == "inlineData" || k[4] == "inline_data")

@@ -12,10 +12,9 @@ import (
 // maxName is how many bytes the name of a function may have.
 const maxName = 64
 
-// fitName returns the name by which the API knows the tool own: a letter or an
-// underscore, then [A-Za-z0-9_.:-], at most 64 bytes. The API refuses a whole request
-// for one other name. A name that fits stays as it is; those of MCP
-// servers do. One that does not fit gets a hash of its own, so that two of them stay apart.
+// fitName returns the API's name of the tool own: a letter or an underscore, then [A-Za-z0-9_.:-],
+// at most 64 bytes. The API refuses a whole request for one other name. A name that fits stays as
+// it is; those of MCP servers do. Other names get a hash, so that two of them stay apart.
 func fitName(own string) string {
 	if fitsName(own) {
 		return own
@@ -31,7 +30,7 @@ func fitName(own string) string {
 	return "_" + s[:min(len(s), maxName-1-len(tail))] + tail
 }
 
-// fitsName says whether the API takes s as a function's name
+// fitsName reports whether the API takes s as a function's name
 // (FunctionDeclaration in google.ai.generativelanguage.v1beta).
 func fitsName(s string) bool {
 	if s == "" || len(s) > maxName || !startsName(s[0]) {
@@ -45,20 +44,20 @@ func fitsName(s string) bool {
 	return true
 }
 
-// startsName says whether a name may begin with c.
+// startsName reports whether a name may begin with c.
 func startsName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
-// inName says whether c may stand within a name.
+// inName reports whether c may stand within a name.
 func inName(c byte) bool {
 	return startsName(c) || c >= '0' && c <= '9' || c == '.' || c == ':' || c == '-'
 }
 
-// original returns the name that we gave the tool that the API calls fitted: one of a
+// ourName returns the name that we gave the tool that the API calls fitted: one of a
 // set that was rendered lately, or else fitted itself.
-func (c *toolCache) original(fitted string) string {
-	for r := range c.known() {
+func (c *toolCache) ourName(fitted string) string {
+	for r := range c.recentSets() {
 		if own, renamed := r.renamed[fitted]; renamed {
 			return own
 		}
@@ -66,9 +65,9 @@ func (c *toolCache) original(fitted string) string {
 	return fitted
 }
 
-// renames says whether a tool of late has another name for the API.
-func (c *toolCache) renames() bool {
-	for r := range c.known() {
+// hasRenamed reports whether a tool of late has another name for the API.
+func (c *toolCache) hasRenamed() bool {
+	for r := range c.recentSets() {
 		if r.renamed != nil {
 			return true
 		}
@@ -76,11 +75,11 @@ func (c *toolCache) renames() bool {
 	return false
 }
 
-// fit returns messages with the names by which the API knows our tools, in calls and
-// results. A name that the model made up stays as the model wrote it. messages itself is
-// not changed, and returned where no tool of late has another name.
-func (c *toolCache) fit(messages []chat.Message) []chat.Message {
-	if !c.renames() {
+// fitMessages returns messages with the API's names of our tools, in calls and results. A name that
+// the model made up stays as the model wrote it. messages itself is not changed, and returned where
+// no tool of late has another name.
+func (c *toolCache) fitMessages(messages []chat.Message) []chat.Message {
+	if !c.hasRenamed() {
 		return messages
 	}
 	fitted := slices.Clone(messages)
@@ -93,14 +92,14 @@ func (c *toolCache) fit(messages []chat.Message) []chat.Message {
 	return fitted
 }
 
-// fitPart fits the name in a part that is ours to change; what it points to is not.
+// fitPart fits the name in p. It copies the call or result before it changes the name.
 func (c *toolCache) fitPart(p *chat.Part) {
-	if p.Call != nil && c.original(fitName(p.Call.Name)) == p.Call.Name {
+	if p.Call != nil && c.ourName(fitName(p.Call.Name)) == p.Call.Name {
 		call := *p.Call
 		call.Name = fitName(call.Name)
 		p.Call = &call
 	}
-	if p.Result != nil && c.original(fitName(p.Result.Name)) == p.Result.Name {
+	if p.Result != nil && c.ourName(fitName(p.Result.Name)) == p.Result.Name {
 		result := *p.Result
 		result.Name = fitName(result.Name)
 		p.Result = &result

@@ -14,7 +14,7 @@ import (
 // maxArgDepth limits how deep a path of a partial argument goes.
 const maxArgDepth = 32
 
-// argOverhead is what a piece weighs beyond its text, in bytes.
+// argOverhead is the cost of a piece beyond its text, in bytes.
 const argOverhead = 64
 
 // partialCall collects a functionCall that comes in pieces (partialArgs and
@@ -36,8 +36,8 @@ type argNode struct {
 	open  bool           // the string continues
 }
 
-// add takes the next piece, and returns by how much that has made p larger.
-func (p *partialCall) add(c *rawCall) (grown int) {
+// addPiece takes the next piece, and returns by how much that has made p larger.
+func (p *partialCall) addPiece(c *rawCall) (grown int) {
 	if c.args != nil {
 		p.args = c.args
 		grown += len(c.args)
@@ -45,14 +45,14 @@ func (p *partialCall) add(c *rawCall) (grown int) {
 	for i := range c.partial {
 		grown += len(c.partial[i].path) + len(c.partial[i].value) + argOverhead
 		if p.err == nil {
-			p.err = p.root.set(&c.partial[i])
+			p.err = p.root.setValue(&c.partial[i])
 		}
 	}
 	return grown
 }
 
-// arguments returns the whole as an object.
-func (p *partialCall) arguments() (jsontext.Value, error) {
+// joinedArguments returns the whole as an object.
+func (p *partialCall) joinedArguments() (jsontext.Value, error) {
 	switch {
 	case p.err != nil:
 		return nil, p.err
@@ -64,14 +64,14 @@ func (p *partialCall) arguments() (jsontext.Value, error) {
 	return p.root.append(nil), nil
 }
 
-// set puts arg's value in its place below n. Pieces of one string are joined.
-func (n *argNode) set(arg *rawArg) error {
+// setValue puts arg's value in its place below n. Pieces of one string are joined.
+func (n *argNode) setValue(arg *rawArg) error {
 	steps, ok := parsePath(arg.path)
 	if !ok || len(steps) == 0 || len(steps) > maxArgDepth {
 		return &model.Malformed{Reason: "unusable path of an argument"}
 	}
 	for _, s := range steps {
-		if n = n.child(s); n == nil {
+		if n = n.childAt(s); n == nil {
 			return &model.Malformed{Reason: "path of an argument that leads nowhere"}
 		}
 	}
@@ -90,9 +90,9 @@ func (n *argNode) set(arg *rawArg) error {
 	return nil
 }
 
-// child returns the node one step below n, made if it is not there yet; nil if n
-// is no object or array, or an element was left out.
-func (n *argNode) child(s pathStep) *argNode {
+// childAt returns the node one step below n, and makes it if necessary. It returns nil if n is not
+// an object or array of the step's kind, or if an element was left out.
+func (n *argNode) childAt(s pathStep) *argNode {
 	kind := jsontext.Kind('{')
 	if s.isIndex {
 		kind = '['
@@ -105,7 +105,7 @@ func (n *argNode) child(s pathStep) *argNode {
 	}
 	at := s.index
 	if !s.isIndex {
-		at = n.member(s.name)
+		at = n.memberIndex(s.name)
 	}
 	switch {
 	case at == len(n.kids):
@@ -119,8 +119,8 @@ func (n *argNode) child(s pathStep) *argNode {
 // fewNames is up to how many members of an object are looked through.
 const fewNames = 32
 
-// member returns the place of the member with a name, a new one if there is none.
-func (n *argNode) member(name string) int {
+// memberIndex returns the place of the named member. It adds a missing member.
+func (n *argNode) memberIndex(name string) int {
 	at, known := n.at[name]
 	if n.at == nil {
 		at = slices.Index(n.names, name)
@@ -188,8 +188,7 @@ func parsePath(s string) (steps []pathStep, ok bool) {
 	return steps, true
 }
 
-// nextStep takes one step off a JSON path: .name, ['name'] or [0]. ok is false
-// for what is none of these.
+// nextStep takes one step off a JSON path: .name, ['name'] or [0]. ok is false for other texts.
 func nextStep(s string) (step pathStep, rest string, ok bool) {
 	if name, dotted := strings.CutPrefix(s, "."); dotted {
 		end := strings.IndexAny(name, ".[")

@@ -10,9 +10,9 @@ import (
 // it for histories that come from elsewhere (ai.google.dev/gemini-api/docs/thought-signatures).
 const sentinel = "skip_thought_signature_validator"
 
-// portable returns the messages as this model takes them: signatures go back to the
+// portableMessages returns the messages as this model takes them: signatures go back to the
 // model that made them, and to no other.
-func (c *codec) portable(messages []chat.Message) []chat.Message {
+func (c *codec) portableMessages(messages []chat.Message) []chat.Message {
 	copied := false
 	for i := range messages {
 		if maker := messages[i].Maker; messages[i].Role != chat.RoleModel || maker == c.maker || c.maker == "" && maker != chat.ClientOrigin {
@@ -21,13 +21,13 @@ func (c *codec) portable(messages []chat.Message) []chat.Message {
 		if !copied {
 			messages, copied = slices.Clone(messages), true
 		}
-		messages[i].Parts = c.foreign(messages[i].Parts)
+		messages[i].Parts = c.foreignParts(messages[i].Parts)
 	}
 	return messages
 }
 
-// foreign returns a copy of the parts of another model's message.
-func (c *codec) foreign(parts []chat.Part) []chat.Part {
+// foreignParts returns a copy of the parts of another model's message.
+func (c *codec) foreignParts(parts []chat.Part) []chat.Part {
 	parts = slices.Clone(parts)
 	first := c.sentinel
 	for i := range parts {

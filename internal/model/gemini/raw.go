@@ -6,8 +6,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// rawChunk is one GenerateContentResponse, as far as we read it. Its strings and
-// byte slices are copies, which may be kept.
+// rawChunk is one GenerateContentResponse, as far as we read it. The caller may keep its strings
+// and byte slices, since they are copies.
 type rawChunk struct {
 	parts  []rawPart // of the first candidate
 	finish string    // its finishReason; empty: none
@@ -19,8 +19,8 @@ type rawChunk struct {
 
 	candidates int // seen so far; for the decoder
 
-	// model is what the last chunk that said so is of. It is kept over a reset, and read
-	// only if named is set.
+	// model is the name in the last chunk that had one. It is kept over a reset, and read only if
+	// named is set.
 	model string
 	named bool
 }

@@ -30,9 +30,8 @@ func partSize(p *chat.Part) int {
 	return n
 }
 
-// appendContents appends the messages, neighbours of one role as one content.
-// Results stay apart from what a user says next to them: the API counts the
-// parts of the content that follows a call.
+// appendContents appends the messages, neighbours of one role as one content. Results are separate
+// from the user's text next to them, because the API counts the parts of the content behind a call.
 func appendContents(b []byte, messages []chat.Message) []byte {
 	var last *chat.Message
 	for i := range messages {
@@ -43,7 +42,7 @@ func appendContents(b []byte, messages []chat.Message) []byte {
 		switch {
 		case last == nil:
 			b = appendRole(b, msg.Role)
-		case continues(last, msg):
+		case continuesContent(last, msg):
 			b = append(b, ',')
 		default:
 			b = appendRole(append(b, `]},`...), msg.Role)
@@ -57,8 +56,8 @@ func appendContents(b []byte, messages []chat.Message) []byte {
 	return b
 }
 
-// continues says whether msg goes into the same content as last, which may be nil.
-func continues(last, msg *chat.Message) bool {
+// continuesContent reports whether msg goes into the same content as last. last may be nil.
+func continuesContent(last, msg *chat.Message) bool {
 	return last != nil && last.Role == msg.Role && hasResult(last) == hasResult(msg)
 }
 
@@ -69,19 +68,18 @@ func appendRole(b []byte, r chat.Role) []byte {
 	return append(b, `,"parts":[`...)
 }
 
-// hasParts says whether anything of a message is sent. A message without parts
+// hasParts reports whether anything of a message is sent. A message without parts
 // is refused by the API.
 func hasParts(msg *chat.Message) bool {
 	for i := range msg.Parts {
-		if !omitted(&msg.Parts[i]) {
+		if !isOmitted(&msg.Parts[i]) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasResult says whether a message has results of tools, which the API takes
-// from the user.
+// hasResult reports whether a message has results of tools. The API takes them from the user.
 func hasResult(msg *chat.Message) bool {
 	for i := range msg.Parts {
 		if msg.Parts[i].Call == nil && msg.Parts[i].Result != nil {
@@ -91,9 +89,9 @@ func hasResult(msg *chat.Message) bool {
 	return false
 }
 
-// omitted says whether p is not sent: a thought never goes back, and an empty
+// isOmitted reports whether p is not sent: a thought never goes back, and an empty
 // text is refused unless it carries a signature.
-func omitted(p *chat.Part) bool {
+func isOmitted(p *chat.Part) bool {
 	if p.Call != nil || p.Result != nil {
 		return false
 	}
@@ -105,7 +103,7 @@ func appendParts(b []byte, parts []chat.Part) []byte {
 	first := true
 	for i := range parts {
 		p := &parts[i]
-		if omitted(p) {
+		if isOmitted(p) {
 			continue
 		}
 		if !first {
@@ -117,8 +115,8 @@ func appendParts(b []byte, parts []chat.Part) []byte {
 	return b
 }
 
-// appendPart renders a part. A signature goes back with exactly the part with which it came:
-// the API refuses a call whose signature is missing.
+// appendPart renders a part. A signature goes back with the same part, because the API refuses a
+// call without its signature.
 func appendPart(b []byte, p *chat.Part) []byte {
 	switch {
 	case p.Call != nil:

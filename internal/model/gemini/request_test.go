@@ -199,12 +199,12 @@ func TestToolsAreRenderedOncePerSet(t *testing.T) {
 	t.Parallel()
 	m := defaultCodec(t)
 	set := &tool.Set{Specs: []tool.Spec{{Name: "a"}}}
-	first, second := m.tools.render(set), m.tools.render(set)
+	first, second := m.tools.renderSet(set), m.tools.renderSet(set)
 	if &first[0] != &second[0] {
 		t.Error("rendered twice")
 	}
-	other := m.tools.render(&tool.Set{Specs: []tool.Spec{{Name: "b"}}})
-	if string(other) == string(first) || string(m.tools.render(set)) != string(first) {
+	other := m.tools.renderSet(&tool.Set{Specs: []tool.Spec{{Name: "b"}}})
+	if string(other) == string(first) || string(m.tools.renderSet(set)) != string(first) {
 		t.Error("one set's tools are taken for another's")
 	}
 }

@@ -16,31 +16,31 @@ const (
 	maxSchemaNodes = 5000
 )
 
-// anyObject stands for what is not spelt out: a cycle, or what is beyond a limit.
+// anyObject stands for a cycle, or for a schema beyond a limit.
 const anyObject = `{"type":"object"}`
 
-// convertSchema returns a tool's input schema in the part of JSON Schema that
-// parametersJsonSchema takes, or nil if the tool takes no arguments. One schema
-// that the API does not take would fail every request, so only what is known to
-// be taken is kept; of the rest, what a model can heed goes into the description.
+// convertSchema returns a tool's input schema in the subset of JSON Schema that
+// parametersJsonSchema takes. It returns nil if the tool takes no arguments. A single schema that
+// the API does not take would fail every request, so the result has only keywords that it is known
+// to take. Other keywords that a model can heed go into the description.
 //
-// The list is that of the API's own comment on responseJsonSchema, which the same
-// engine reads; $ref is resolved, because the API takes it only in some places.
+// The list is that of the API's own comment on responseJsonSchema, because the same engine reads
+// both. $ref is resolved, because the API takes it only in some places.
 func convertSchema(schema jsontext.Value) []byte {
-	root, ok := members(schema)
+	root, ok := schemaMembers(schema)
 	if !ok {
 		return nil
 	}
 	c := &converter{root: schema, refs: []string{"#"}, targets: map[string]jsontext.Value{}}
-	node := c.resolve(root)
+	node := c.resolveNode(root)
 	if !hasArguments(node) {
 		return nil
 	}
 	node.Set("type", jsontext.Value(`"object"`)) // the API answers 400 to anything else
-	return c.node(nil, node)
+	return c.appendNode(nil, node)
 }
 
-// hasArguments says whether a schema allows an model.Object with members. A
+// hasArguments reports whether a schema allows an model.Object with members. A
 // declaration without parameters stands for the others: the API refuses an
 // object without properties.
 func hasArguments(n model.Object) bool {
@@ -62,10 +62,10 @@ type converter struct {
 	nodes   int
 }
 
-// schema appends the conversion of the schema v. Where a schema has to be and
-// something else is, anything goes.
-func (c *converter) schema(b []byte, v jsontext.Value) []byte {
-	n, ok := members(v)
+// appendSchema appends the conversion of the schema v. A value that is not a schema allows
+// anything.
+func (c *converter) appendSchema(b []byte, v jsontext.Value) []byte {
+	n, ok := schemaMembers(v)
 	if !ok {
 		return append(b, `{}`...)
 	}
@@ -75,30 +75,30 @@ func (c *converter) schema(b []byte, v jsontext.Value) []byte {
 	}
 	c.depth++
 	refs := len(c.refs)
-	b = c.node(b, c.resolve(n))
+	b = c.appendNode(b, c.resolveNode(n))
 	c.refs = c.refs[:refs]
 	c.depth--
 	return b
 }
 
-// node appends a schema without $ref and allOf.
-func (c *converter) node(b []byte, n model.Object) []byte {
+// appendNode appends a schema without $ref and allOf.
+func (c *converter) appendNode(b []byte, n model.Object) []byte {
 	w := writer{b: append(b, '{'), c: c}
-	w.typ(n)
-	w.description(n)
+	w.writeType(n)
+	w.writeDescription(n)
 	for _, m := range n {
-		w.keyword(n, m)
+		w.writeKeyword(n, m)
 	}
-	if is(n, "array") && (!n.Has("items") || n.Get("items").Kind() == '[') {
-		w.raw("items", jsontext.Value(`{}`))
+	if hasType(n, "array") && (!n.Has("items") || n.Get("items").Kind() == '[') {
+		w.writeRaw("items", jsontext.Value(`{}`))
 	}
 	return append(w.b, '}')
 }
 
-// resolve returns n with its $ref replaced by what it points to and its allOf
-// merged into it. The members next to a $ref win.
-func (c *converter) resolve(n model.Object) model.Object {
-	n, ok := c.inlined(n)
+// resolveNode returns n with its $ref replaced by the target and its allOf merged into it. The
+// members next to a $ref win.
+func (c *converter) resolveNode(n model.Object) model.Object {
+	n, ok := c.inlineRefs(n)
 	if !ok || !n.Has("allOf") {
 		return n
 	}
@@ -108,15 +108,15 @@ func (c *converter) resolve(n model.Object) model.Object {
 		if c.nodes++; c.nodes > maxSchemaNodes {
 			break
 		}
-		if part, ok := members(v); ok {
-			merge(&n, c.resolve(part))
+		if part, ok := schemaMembers(v); ok {
+			mergeSchema(&n, c.resolveNode(part))
 		}
 	}
 	return n
 }
 
-// inlined replaces $ref. ok is false if that does not end: what n holds then is any object.
-func (c *converter) inlined(n model.Object) (_ model.Object, ok bool) {
+// inlineRefs replaces $ref. ok is false if that does not end: what n holds then is any object.
+func (c *converter) inlineRefs(n model.Object) (_ model.Object, ok bool) {
 	for n.Has("$ref") {
 		ref := model.Unquote(n.Get("$ref"))
 		n = n.Without("$ref")
@@ -125,14 +125,14 @@ func (c *converter) inlined(n model.Object) (_ model.Object, ok bool) {
 			return n, false
 		}
 		c.refs = append(c.refs, ref)
-		target := model.Members(c.lookup(ref))
-		merge(&n, target)
+		target := model.Members(c.lookupRef(ref))
+		mergeSchema(&n, target)
 	}
 	return n, true
 }
 
-// lookup returns what a local $ref points to ("#/$defs/Todo"), or nil.
-func (c *converter) lookup(ref string) jsontext.Value {
+// lookupRef returns the target of a local $ref ("#/$defs/Todo"), or nil.
+func (c *converter) lookupRef(ref string) jsontext.Value {
 	if target, known := c.targets[ref]; known {
 		return target
 	}

@@ -68,23 +68,23 @@ type sdkStream struct {
 
 // Next implements model.Stream.
 func (s *sdkStream) Next(c *chat.Chunk) error {
-	if err := s.next(&s.raw); err != nil {
+	if err := s.nextChunk(&s.raw); err != nil {
 		return err
 	}
-	return s.assembler.add(&s.raw, c)
+	return s.assembler.addChunk(&s.raw, c)
 }
 
 // End implements model.Stream.
-func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.complete(c) }
+func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.completeAnswer(c) }
 
 // Listen registers p for comments in the stream.
 func (s *sdkStream) Listen(p model.Pinged) { s.records.events.Listen(p) }
 
 // Finished implements model.Stream.
-func (s *sdkStream) Finished() bool { return s.assembler.finished() }
+func (s *sdkStream) Finished() bool { return s.assembler.hasFinish() }
 
-// Note implements model.Stream.
-func (s *sdkStream) Note() model.Note { return s.assembler.note() }
+// Stats implements model.Stream.
+func (s *sdkStream) Stats() model.Stats { return s.assembler.answerStats() }
 
 // Buffered implements model.Stream.
 func (s *sdkStream) Buffered() bool { return s.buffered() }
@@ -98,13 +98,13 @@ type sdkAnswer struct {
 	records records
 }
 
-// next takes one step of the SDK's iterator and the record that belongs to it.
-func (a *sdkAnswer) next(c *rawChunk) error {
+// nextChunk takes one step of the SDK's iterator and the record that belongs to it.
+func (a *sdkAnswer) nextChunk(c *rawChunk) error {
 	parts, err := a.sdk.Next()
 	if err != nil {
 		return err
 	}
-	if !a.records.pop(c) || !takeOver(c, parts) {
+	if !a.records.popRecord(c) || !takeOver(c, parts) {
 		return sdk.OutOfStep()
 	}
 	return nil
@@ -145,7 +145,7 @@ func (r *records) Next() ([]sdk.Part, error) {
 	}
 	r.chunks = r.chunks[:n+1]
 	c := &r.chunks[n]
-	if err := r.read(c); err != nil {
+	if err := r.readNext(c); err != nil {
 		r.chunks = r.chunks[:n]
 		return nil, err
 	}
@@ -161,21 +161,21 @@ func (r *records) Next() ([]sdk.Part, error) {
 	return r.parts, nil
 }
 
-// read waits for the next event and decodes it into c, whose former content it overwrites.
-func (r *records) read(c *rawChunk) error {
+// readNext waits for the next event and decodes it into c, whose former content it overwrites.
+func (r *records) readNext(c *rawChunk) error {
 	_, data, err := r.events.Next()
 	if err != nil {
 		return err
 	}
-	return r.events.Decoded(r.codec.decode(data, c, &r.alike))
+	return r.events.Decoded(r.codec.decodeEvent(data, c, &r.alike))
 }
 
 // sdkHasType reports whether the SDK has a type for p that we use. With some of the other
 // parts it panics.
 func sdkHasType(p *rawPart) bool { return p.call != nil || !p.foreign }
 
-// pop puts the oldest record into c. It returns false if all records are taken.
-func (r *records) pop(c *rawChunk) bool {
+// popRecord puts the oldest record into c. It returns false if all records are taken.
+func (r *records) popRecord(c *rawChunk) bool {
 	n := len(r.chunks)
 	if n == 0 {
 		return false
@@ -237,12 +237,12 @@ func sdkContents(messages []chat.Message) (contents []sdk.Content) {
 		if !hasParts(msg) {
 			continue
 		}
-		if !continues(last, msg) {
+		if !continuesContent(last, msg) {
 			contents = append(contents, sdk.Content{Role: msg.Role})
 		}
 		c := &contents[len(contents)-1]
 		for j := range msg.Parts {
-			if !omitted(&msg.Parts[j]) {
+			if !isOmitted(&msg.Parts[j]) {
 				c.Parts = append(c.Parts, &msg.Parts[j])
 			}
 		}

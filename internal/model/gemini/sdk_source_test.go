@@ -145,11 +145,11 @@ func TestRecordsStayApart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !r.pop(got) || got.parts[0].text != fmt.Sprint("text", i) {
+		if !r.popRecord(got) || got.parts[0].text != fmt.Sprint("text", i) {
 			t.Fatalf("record %d: %+v", i, got.parts)
 		}
 	}
-	if r.pop(got) {
+	if r.popRecord(got) {
 		t.Error("one record too many")
 	}
 }

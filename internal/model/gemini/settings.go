@@ -21,7 +21,7 @@ const (
 	defaultThinking = "summary"
 	defaultTimeout  = 15 * time.Second
 
-	// Of the service's breaker; the rest is as in every breaker.
+	// Defaults of the breaker; its other settings are as in every breaker.
 	breakerFailures = 3
 	breakerRecovery = time.Minute
 )
@@ -32,8 +32,7 @@ const (
 	DriverSDK  = "sdk"
 )
 
-// Settings registers what can be set of a Model from outside. It is bound to c's part of
-// type Config.
+// Settings registers the settings of a Model. It is bound to c's part of type Config.
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "gemini", Settings: []config.Setting{
@@ -46,7 +45,7 @@ func Settings(c *config.Config) config.Section {
 		config.OneOf("GEMINI_DRIVER", &own.Driver, driverREST, []string{driverREST, DriverSDK},
 			"`sdk` is generative-ai-go: the same events for more CPU ([ADR 2](docs/adr/0002-gemini-drivers.md))"),
 		config.Func("GEMINI_THINKING", defaultThinking, "`"+strings.Join(thinkingWords(), "`, `")+"`, or a number from -1",
-			"`summary` asks for thought summaries, `off` for nothing; a level, or a budget in tokens, asks for summaries as well", thinking(&own.Thinking)),
+			"`summary` asks for thought summaries, `off` for nothing; a level, or a budget in tokens, asks for summaries as well", thinkingSetting(&own.Thinking)),
 		config.Duration("SLUICE_MODEL_TIMEOUT", &own.Timeout, defaultTimeout,
 			"one model call: to its first chunk, and between two chunks"),
 		breaker.Setting("SLUICE_GEMINI_BREAKER", &own.Breaker, breaker.Config{Failures: breakerFailures, Recovery: breakerRecovery},
@@ -54,7 +53,7 @@ func Settings(c *config.Config) config.Section {
 	}}
 }
 
-// modelName takes what can stand as one segment of a URL's path.
+// modelName accepts a single segment of a URL's path.
 func modelName(p *string) func(string) error {
 	return func(value string) error {
 		if !check.Segment(value) {
@@ -71,8 +70,8 @@ func thinkingWords() []string { return []string{defaultThinking, "off", "low", "
 // highestBudget is that of Gemini 2.5 Pro; -1 means that the model decides.
 const highestBudget = 32768
 
-// thinking takes a word or a budget.
-func thinking(p *string) func(string) error {
+// thinkingSetting takes a word or a budget.
+func thinkingSetting(p *string) func(string) error {
 	return func(value string) error {
 		if slices.Contains(thinkingWords(), value) {
 			*p = value

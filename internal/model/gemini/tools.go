@@ -26,13 +26,13 @@ type toolCache struct {
 type renderedTools struct {
 	set  *tool.Set
 	json []byte
-	// renamed holds our names of the tools whose names the API does not take, by those
-	// that it gets; nil if there are none.
+	// renamed holds our names of the tools that have another name for the API, by that name; nil
+	// without such tools.
 	renamed map[string]string
 }
 
-// render returns the tools member of a request, or nothing if there are no tools.
-func (c *toolCache) render(set *tool.Set) []byte {
+// renderSet returns the tools member of a request, or nil without tools.
+func (c *toolCache) renderSet(set *tool.Set) []byte {
 	if set == nil || len(set.Specs) == 0 {
 		return nil
 	}
@@ -40,30 +40,30 @@ func (c *toolCache) render(set *tool.Set) []byte {
 	if set.Passing {
 		recent = &c.passing
 	}
-	known := load(recent)
+	known := loadRendered(recent)
 	for _, r := range known {
 		if r.set == set {
 			return r.json
 		}
 	}
-	r := &renderedTools{set: set, json: renderTools(set.Specs), renamed: renamed(set.Specs)}
+	r := &renderedTools{set: set, json: renderTools(set.Specs), renamed: renamedTools(set.Specs)}
 	kept := append([]*renderedTools{r}, known[:min(len(known), maxRendered-1)]...)
 	recent.Store(&kept) // if another call does so now, one of the two renders again
 	return r.json
 }
 
-func load(recent *atomic.Pointer[[]*renderedTools]) []*renderedTools {
+func loadRendered(recent *atomic.Pointer[[]*renderedTools]) []*renderedTools {
 	if p := recent.Load(); p != nil {
 		return *p
 	}
 	return nil
 }
 
-// known yields the sets that were rendered lately.
-func (c *toolCache) known() iter.Seq[*renderedTools] {
+// recentSets yields the sets that were rendered lately.
+func (c *toolCache) recentSets() iter.Seq[*renderedTools] {
 	return func(yield func(*renderedTools) bool) {
 		for _, recent := range [...]*atomic.Pointer[[]*renderedTools]{&c.staying, &c.passing} {
-			for _, r := range load(recent) {
+			for _, r := range loadRendered(recent) {
 				if !yield(r) {
 					return
 				}
@@ -90,8 +90,8 @@ func renderTools(specs []tool.Spec) []byte {
 	return append(b, `]}]`...)
 }
 
-// renamed returns the names that do not fit, by what they become.
-func renamed(specs []tool.Spec) (owns map[string]string) {
+// renamedTools returns the names that do not fit, by their fitted names.
+func renamedTools(specs []tool.Spec) (owns map[string]string) {
 	for i := range specs {
 		own := specs[i].Name
 		if fitted := fitName(own); fitted != own {
@@ -104,11 +104,11 @@ func renamed(specs []tool.Spec) (owns map[string]string) {
 	return owns
 }
 
-// SentTools returns the tools of a set in the order in which they are sent.
+// SentTools returns the tools of a set in the order of the request.
 func (c *codec) SentTools(set *tool.Set) []model.SentTool {
 	list := make([]model.SentTool, len(set.Specs))
 	for i := range set.Specs {
-		list[i] = model.SentTool{Own: set.Specs[i].Name, Sent: fitName(set.Specs[i].Name)}
+		list[i] = model.SentTool{Name: set.Specs[i].Name, Sent: fitName(set.Specs[i].Name)}
 	}
 	return list
 }

@@ -13,12 +13,12 @@ func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others at
 	sets := make([]*tool.Set, 100)
 	for i := range sets {
 		sets[i] = &tool.Set{Specs: []tool.Spec{{Name: "a"}}}
-		c.render(sets[i])
+		c.renderSet(sets[i])
 	}
 	latest := sets[len(sets)-maxRendered:]
 	if n := testing.AllocsPerRun(10, func() {
 		for _, set := range latest {
-			c.render(set)
+			c.renderSet(set)
 		}
 	}); n != 0 {
 		t.Errorf("the last %d sets are rendered again: %v allocations", maxRendered, n)
@@ -26,7 +26,7 @@ func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others at
 	if n := len(*c.staying.Load()); n != maxRendered {
 		t.Errorf("%d sets are kept, want %d", n, maxRendered)
 	}
-	if c.render(nil) != nil || c.render(new(tool.Set)) != nil {
+	if c.renderSet(nil) != nil || c.renderSet(new(tool.Set)) != nil {
 		t.Error("no tools are rendered as something")
 	}
 }
@@ -35,20 +35,20 @@ func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others at
 func TestPassingSetsAreKeptApart(t *testing.T) { // AllocsPerRun wants no others at the same time
 	var c toolCache
 	staying := &tool.Set{Specs: []tool.Spec{{Name: "a"}, {Name: "é"}}}
-	c.render(staying)
+	c.renderSet(staying)
 	var passing *tool.Set
 	for range 100 {
 		passing = &tool.Set{Specs: []tool.Spec{{Name: "a"}, {Name: "ü"}}, Passing: true}
-		c.render(passing)
+		c.renderSet(passing)
 	}
-	if n := testing.AllocsPerRun(10, func() { c.render(staying); c.render(passing) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { c.renderSet(staying); c.renderSet(passing) }); n != 0 {
 		t.Errorf("a set is rendered again: %v allocations", n)
 	}
 	if n := len(*c.passing.Load()); n != maxRendered {
 		t.Errorf("%d sets are kept, want %d", n, maxRendered)
 	}
 	for _, own := range []string{"é", "ü"} {
-		if got := c.original(fitName(own)); got != own {
+		if got := c.ourName(fitName(own)); got != own {
 			t.Errorf("the name of %s is %s", own, got)
 		}
 	}

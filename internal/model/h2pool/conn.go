@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience is how long a connection is kept on which the server allows no streams.
+// patience is how long a connection is kept while the server allows no streams on it.
 const patience = 10 * time.Second
 
 var errRecalled = errors.New("the server allows no stream yet")
@@ -23,13 +23,13 @@ type conn struct {
 	// answered says that a request on it had an answer.
 	answered atomic.Bool
 
-	// What follows is guarded by host.mu.
+	// host.mu guards the fields below.
 
 	using   int  // requests that have it and no answer yet
 	drained bool // it was seen to take no request
-	// Until its SETTINGS frame has come, net/http takes a connection's limit to be
-	// 100 streams, and does not say that it only assumes so. A server refuses what is too much,
-	// so that the connection has an allowance until it is settled.
+	// Until its SETTINGS frame has come, net/http takes a connection's limit to be 100 streams, and
+	// does not say that it only assumes so. The server refuses streams above its limit, so the
+	// connection has an allowance until it is settled.
 	settled   bool
 	allowance int
 	// settleAt is when its SETTINGS frame should have come in any case.
@@ -39,12 +39,12 @@ type conn struct {
 	recalls      map[*http.Request]context.CancelCauseFunc // of the requests under way that may have to wait for that
 }
 
-// changed is the connection's hook. It must not lock: net/http calls it from within
+// stateChanged is the connection's hook. It must not lock: net/http calls it from within
 // Reserve and the like as well.
-func (c *conn) changed(*http.ClientConn) {
+func (c *conn) stateChanged(*http.ClientConn) {
 	c.full.Store(false)
 	if c.host.waiters.Load() > 0 {
-		c.host.wake()
+		c.host.wakeKeeper()
 	}
 }
 
@@ -83,12 +83,12 @@ func (c *conn) setRecall(req *http.Request, cancel context.CancelCauseFunc) {
 	}
 }
 
-// recall takes back the requests on a connection on which the server allows no
-// streams yet. net/http would have them wait in the connection, one behind another,
-// and not wake them when the server allows more (net/http/h2_bundle.go,
-// awaitOpenSlotForStreamLocked and processSettingsNoWrite).
-func (c *conn) recall() {
-	if c.answered.Load() || c.limit() > 0 || c.cc.Err() != nil {
+// recallRequests takes back the requests on a connection while the server allows no streams.
+// net/http would let them wait in the connection, one behind another, and not wake them when the
+// server allows more (net/http/h2_bundle.go, awaitOpenSlotForStreamLocked and
+// processSettingsNoWrite).
+func (c *conn) recallRequests() {
+	if c.answered.Load() || c.streamLimit() > 0 || c.cc.Err() != nil {
 		return
 	}
 	if c.starvedSince.IsZero() {
@@ -100,8 +100,8 @@ func (c *conn) recall() {
 	c.recalls = nil
 }
 
-// reserve takes a free stream, if there is one.
-func (c *conn) reserve() bool {
+// reserveStream takes a free stream, if there is one.
+func (c *conn) reserveStream() bool {
 	if c.full.Load() || !c.settled && c.allowance == 0 {
 		return false
 	}
@@ -110,31 +110,31 @@ func (c *conn) reserve() bool {
 		return false
 	}
 	c.full.Store(false)
-	c.use()
+	c.takeStream()
 	return true
 }
 
-// use is reserve for a request that may find no stream.
-func (c *conn) use() {
+// takeStream is reserve for a request that may find no stream.
+func (c *conn) takeStream() {
 	c.using++
 	if !c.settled && c.allowance > 0 {
 		c.allowance--
 	}
 }
 
-// limit returns how many streams the server allows. It is 0 while the server allows
+// streamLimit returns how many streams the server allows. It is 0 while the server allows
 // none, and when the connection is closed or drained and nothing runs on it.
-func (c *conn) limit() int { return c.cc.Available() + c.cc.InFlight() }
+func (c *conn) streamLimit() int { return c.cc.Available() + c.cc.InFlight() }
 
-// starved says that it is new and the server allows no streams on it yet.
-func (c *conn) starved() bool {
-	return !c.answered.Load() && !c.drained && c.cc.Err() == nil && c.limit() == 0 &&
+// isStarved says that it is new and the server allows no streams on it yet.
+func (c *conn) isStarved() bool {
+	return !c.answered.Load() && !c.drained && c.cc.Err() == nil && c.streamLimit() == 0 &&
 		(c.using > 0 || !c.starvedSince.IsZero() && time.Since(c.starvedSince) < patience)
 }
 
-// useless says that it carries nothing and will not. Once it was in use, a server
+// isUseless says that it carries nothing and will not. Once it was in use, a server
 // that takes back all streams cannot be distinguished from one that drains the connection, so
 // that another is needed to see.
-func (c *conn) useless() bool {
-	return c.cc.Err() != nil || c.using == 0 && c.limit() == 0 && !c.starved()
+func (c *conn) isUseless() bool {
+	return c.cc.Err() != nil || c.using == 0 && c.streamLimit() == 0 && !c.isStarved()
 }

@@ -16,7 +16,7 @@ type host struct {
 	dialer  *http.Transport // makes the connections
 	address string
 	waiters atomic.Int64  // length of waiting
-	woken   chan struct{} // asks keep to look again; has room for one
+	woken   chan struct{} // asks the keeper to look again; has room for one
 
 	mu      sync.Mutex // guards the fields below
 	http1   bool       // it does not speak HTTP/2
@@ -24,10 +24,10 @@ type host struct {
 	waiting list.List  // of *waiter, oldest first
 	dials   int        // under way
 	// limit is how many streams a new connection is expected to have; 0: not known.
-	limit  int
-	untidy bool               // a connection may be useless
-	stop   context.CancelFunc // ends keep; nil: it does not run
-	kept   chan struct{}      // closed when it has ended
+	limit      int
+	untidy     bool               // a connection may be useless
+	stop       context.CancelFunc // ends the keeper; nil if it does not run
+	keeperDone chan struct{}      // closed when it has ended
 }
 
 // waiter is a request that waits.
@@ -36,8 +36,8 @@ type waiter struct {
 	granted chan grant // has room for one
 }
 
-// grant is what a request waits for: a connection with a stream for it, or an
-// error, or neither if the host speaks HTTP/1.1.
+// grant ends the wait of a request. It has a connection with a stream, or an error, or neither if
+// the host speaks HTTP/1.1.
 type grant struct {
 	conn *conn
 	err  error
@@ -48,9 +48,9 @@ func newHost(base *http.Transport, address string) *host {
 	return &host{base: base, dialer: dialerFor(base, address), address: address, woken: make(chan struct{}, 1)}
 }
 
-// dialerFor returns the transport that makes connections to address, through the proxy
-// of base if it has one. NewClientConn asks for the proxy of a URL without the port,
-// which can be another's (net/http/clientconn.go).
+// dialerFor returns the transport that makes connections to address, through the proxy of base if
+// it has one. NewClientConn asks for the proxy of a URL without the port. That proxy can differ
+// (net/http/clientconn.go).
 func dialerFor(base *http.Transport, address string) *http.Transport {
 	if base.Proxy == nil {
 		return base
@@ -62,10 +62,10 @@ func dialerFor(base *http.Transport, address string) *http.Transport {
 	return dialer
 }
 
-// acquire returns a connection with a stream that is free for the request. It is nil
-// if the host does not speak HTTP/2. The caller must call answered or failed.
-func (h *host) acquire(ctx context.Context) (*conn, error) {
-	c, w := h.join()
+// acquireStream returns a connection with a stream for the request, or nil if the host does not
+// speak HTTP/2. The caller must call recordAnswer or recordFailure.
+func (h *host) acquireStream(ctx context.Context) (*conn, error) {
+	c, w := h.joinQueue()
 	if w == nil {
 		return c, nil
 	}
@@ -73,20 +73,21 @@ func (h *host) acquire(ctx context.Context) (*conn, error) {
 	case g := <-w.granted:
 		return g.conn, g.err
 	case <-ctx.Done():
-		h.quit(ctx, w)
+		h.quitQueue(ctx, w)
 		return nil, context.Cause(ctx)
 	}
 }
 
-// join returns what take returns, or a place in the queue.
-func (h *host) join() (*conn, *waiter) {
+// joinQueue returns a connection with a reserved stream, a place in the queue, or neither for
+// HTTP/1.1.
+func (h *host) joinQueue() (*conn, *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.http1 {
 		return nil, nil
 	}
 	if h.waiting.Len() == 0 {
-		if c := h.reserve(); c != nil {
+		if c := h.reserveStream(); c != nil {
 			return c, nil
 		}
 	}
@@ -95,26 +96,26 @@ func (h *host) join() (*conn, *waiter) {
 	h.waiters.Store(int64(h.waiting.Len()))
 	if h.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
-		h.stop, h.kept = stop, make(chan struct{})
-		// Goroutine (keep, when a request waits and none runs): grants streams to those who wait,
+		h.stop, h.keeperDone = stop, make(chan struct{})
+		// Goroutine (keeper, when a request waits and none runs): grants streams to those who wait,
 		// and dials for them.
 		// Ends: no request waits and no dial runs, or its context ends.
 		// Waits: `CloseIdleConnections`, unless requests still wait: it cancels it and waits.
-		go h.keep(ctx, h.kept)
+		go h.runKeeper(ctx, h.keeperDone)
 	}
-	h.wake()
+	h.wakeKeeper()
 	return nil, w
 }
 
-// quit takes back the request of one that will not wait longer.
-func (h *host) quit(ctx context.Context, w *waiter) {
+// quitQueue takes back the request of one that will not wait longer.
+func (h *host) quitQueue(ctx context.Context, w *waiter) {
 	h.mu.Lock()
 	select {
 	case g := <-w.granted: // just now
 		h.mu.Unlock()
 		if g.conn != nil {
 			g.conn.cc.Release()
-			h.failed(g.conn, context.Cause(ctx), true)
+			h.recordFailure(g.conn, context.Cause(ctx), true)
 		}
 		return
 	default:
@@ -124,99 +125,98 @@ func (h *host) quit(ctx context.Context, w *waiter) {
 	h.mu.Unlock()
 }
 
-// wake has keep look at the requests that wait. It does not block.
-func (h *host) wake() {
+// wakeKeeper makes the keeper look at the waiting requests. It does not block.
+func (h *host) wakeKeeper() {
 	select {
 	case h.woken <- struct{}{}:
 	default:
 	}
 }
 
-// answered says that a request on c has an answer.
-func (h *host) answered(c *conn) {
+// recordAnswer says that a request on c has an answer.
+func (h *host) recordAnswer(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.using--
 	if !c.answered.Swap(true) {
 		c.recalls = nil
-		h.settle(c)
+		h.settleLimit(c)
 	}
 }
 
-// failed says that a request on c has failed, and what to do with it. Cancelled says that the
+// recordFailure says that a request on c has failed, and what to do with it. Cancelled says that the
 // request itself was given up.
-func (h *host) failed(c *conn, err error, cancelled bool) verdict {
+func (h *host) recordFailure(c *conn, err error, cancelled bool) verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.using--
-	c.drained = c.drained || drained(err)
+	c.drained = c.drained || isDrained(err)
 	h.untidy = true
-	defer h.wake()
+	defer h.wakeKeeper()
 	switch {
 	case cancelled:
 		return giveUp
 	case err == errRecalled:
 		return wait
-	case refused(err):
-		c.settled = true // what came before its SETTINGS
-		c.recall()
-		h.adopt(c)
+	case isRefused(err):
+		c.settled = true // a request that was sent before its SETTINGS came
+		c.recallRequests()
+		h.adoptLimit(c)
 		return sendAgain
-	case c.answered.Load() && drained(err):
+	case c.answered.Load() && isDrained(err):
 		return sendAgain
-	case !c.settled && h.limit == 0 && c.limit() > 0:
-		h.settle(c) // an error of this one stream
+	case !c.settled && h.limit == 0 && c.streamLimit() > 0:
+		h.settleLimit(c) // an error of this one stream
 	case !c.settled && h.limit == 0:
-		h.fail(err) // the requests that wait were to go over it too
+		h.failWaiting(err) // the requests that wait were to go over it too
 	}
 	return giveUp
 }
 
-// settle notes that the limit is known which the server announced on c, if it allows
-// any streams.
-func (h *host) settle(c *conn) {
-	if c.limit() == 0 {
+// settleLimit records that the server's limit on c is known, if it allows any streams.
+func (h *host) settleLimit(c *conn) {
+	if c.streamLimit() == 0 {
 		return
 	}
 	// If none is free they may be all that it allows, or c is drained by now.
 	if h.limit == 0 || c.cc.Available() > 0 {
-		h.adopt(c)
+		h.adoptLimit(c)
 	}
 	c.settled, c.starvedSince = true, time.Time{}
-	h.wake()
+	h.wakeKeeper()
 }
 
-// adopt expects of new connections what the server allows on c.
-func (h *host) adopt(c *conn) {
-	if n := c.limit(); n > 0 {
+// adoptLimit expects of new connections the limit that the server allows on c.
+func (h *host) adoptLimit(c *conn) {
+	if n := c.streamLimit(); n > 0 {
 		h.limit = n
 	}
 }
 
-// reserve returns a connection with a stream reserved; nil: there is none.
-func (h *host) reserve() *conn {
+// reserveStream returns a connection with a reserved stream, or nil.
+func (h *host) reserveStream() *conn {
 	for _, c := range h.conns {
-		if c.reserve() {
+		if c.reserveStream() {
 			return c
 		}
 	}
 	return nil
 }
 
-// grant gives g to the request that has waited longest.
-func (h *host) grant(g grant) {
+// grantNext gives g to the request that has waited longest.
+func (h *host) grantNext(g grant) {
 	h.waiting.Remove(h.waiting.Front()).(*waiter).granted <- g
 	h.waiters.Store(int64(h.waiting.Len()))
 }
 
-// fail gives err to the requests that no dial is left for.
-func (h *host) fail(err error) {
+// failWaiting gives err to the requests that no dial is left for.
+func (h *host) failWaiting(err error) {
 	left := h.dials * h.limit
 	if h.limit == 0 && h.dials > 0 {
 		return
 	}
 	for h.waiting.Len() > left {
-		h.grant(grant{err: err})
+		h.grantNext(grant{err: err})
 	}
 }
 

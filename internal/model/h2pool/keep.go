@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// recheck is how often keep looks at connections that nobody has reported to it. net/http
+	// recheck is the interval at which the keeper looks at connections without a report. net/http
 	// leaves out a call of the hook if a connection is taken and becomes free again while an
 	// earlier call runs (net/http/clientconn.go, shouldRunStateHook), and it reports neither of
 	// GOAWAY nor of fewer streams.
@@ -24,39 +24,40 @@ const (
 	assumed              = 100 // http2initialMaxConcurrentStreams in net/http/h2_bundle.go
 )
 
-// keep serves the requests that wait, and dials for them, until there are none and
-// no dials either.
-func (h *host) keep(ctx context.Context, kept chan<- struct{}) {
+// runKeeper serves the waiting requests and dials for them. It ends when requests no longer wait
+// and dials no longer run.
+func (h *host) runKeeper(ctx context.Context, kept chan<- struct{}) {
 	var dials sync.WaitGroup
 	defer close(kept)
-	defer h.wake() // if it took what was meant for the next one
+	defer h.wakeKeeper() // it may have taken the token of the next runKeeper
 	defer dials.Wait()
 	again := time.NewTicker(recheck)
 	defer again.Stop()
-	for h.round(ctx, &dials) {
+	for h.runRound(ctx, &dials) {
 		select {
 		case <-ctx.Done():
 		case <-h.woken:
 		case <-again.C:
-			h.look()
+			h.recheckAll()
 		}
 	}
 }
 
-// round does what is to be done now. It says whether there will be more.
-func (h *host) round(ctx context.Context, dials *sync.WaitGroup) bool {
+// runRound grants streams, drops useless connections and starts missing dials. It reports whether
+// there will be more.
+func (h *host) runRound(ctx context.Context, dials *sync.WaitGroup) bool {
 	h.mu.Lock()
 	if ctx.Err() != nil {
 		h.mu.Unlock()
 		return false
 	}
-	h.serve()
-	useless := h.tidy()
-	for range h.missing() {
+	h.grantStreams()
+	useless := h.dropUseless()
+	for range h.missingDials() {
 		h.dials++
 		// Goroutine (dial): opens one connection.
 		// Ends: the connection is there, failed, or no request waits for it.
-		// Waits: keep.
+		// Waits: the keeper.
 		dials.Go(func() { h.dial(ctx) })
 	}
 	more := h.isBusy()
@@ -71,32 +72,32 @@ func (h *host) round(ctx context.Context, dials *sync.WaitGroup) bool {
 	return more
 }
 
-// look has the next round ask all connections again.
-func (h *host) look() {
+// recheckAll has the next round ask all connections again.
+func (h *host) recheckAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.untidy = true
 	for _, c := range h.conns {
 		c.full.Store(false)
-		c.recall()
+		c.recallRequests()
 	}
 }
 
-// isBusy says whether something is waited for: a stream, a connection, or its first answer.
+// isBusy reports whether something is waited for: a stream, a connection, or its first answer.
 func (h *host) isBusy() bool {
 	return h.waiting.Len() > 0 || h.dials > 0 ||
 		slices.ContainsFunc(h.conns, func(c *conn) bool { return c.using > 0 && !c.answered.Load() })
 }
 
-// serve grants streams to the requests that wait, as long as there are any.
-func (h *host) serve() {
+// grantStreams grants streams to the requests that wait, as long as there are any.
+func (h *host) grantStreams() {
 	h.settleAll()
 	for h.waiting.Len() > 0 {
-		c := h.reserve()
+		c := h.reserveStream()
 		if c == nil {
 			return
 		}
-		h.grant(grant{conn: c})
+		h.grantNext(grant{conn: c})
 	}
 }
 
@@ -106,22 +107,22 @@ func (h *host) settleAll() {
 		if c.settled && c.starvedSince.IsZero() {
 			continue
 		}
-		seen := c.cc.Available() > 0 && c.limit() != assumed
+		seen := c.cc.Available() > 0 && c.streamLimit() != assumed
 		if seen || !time.Now().Before(c.settleAt) {
-			h.settle(c)
+			h.settleLimit(c)
 		}
 	}
 }
 
-// tidy drops the useless connections, and returns them to be closed: that may take
+// dropUseless drops the useless connections, and returns them to be closed: that may take
 // a while.
-func (h *host) tidy() (useless []*conn) {
+func (h *host) dropUseless() (useless []*conn) {
 	if !h.untidy {
 		return nil
 	}
 	h.untidy = false
 	h.conns = slices.DeleteFunc(h.conns, func(c *conn) bool {
-		drop := c.useless()
+		drop := c.isUseless()
 		if drop {
 			useless = append(useless, c)
 		}
@@ -130,10 +131,10 @@ func (h *host) tidy() (useless []*conn) {
 	return useless
 }
 
-// missing returns how many dials are to be added for the requests that wait.
-func (h *host) missing() int {
+// missingDials returns how many dials are to be added for the requests that wait.
+func (h *host) missingDials() int {
 	n := h.waiting.Len()
-	if n == 0 || slices.ContainsFunc(h.conns, (*conn).starved) {
+	if n == 0 || slices.ContainsFunc(h.conns, (*conn).isStarved) {
 		return 0
 	}
 	unsettled := 0
@@ -153,7 +154,7 @@ func (h *host) missing() int {
 func (h *host) useHTTP1() {
 	h.http1 = true
 	for h.waiting.Len() > 0 {
-		h.grant(grant{})
+		h.grantNext(grant{})
 	}
 }
 
@@ -176,40 +177,40 @@ func (h *host) dial(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil: // nobody waited for it
 	case err != nil:
-		h.fail(err)
+		h.failWaiting(err)
 	case protocol != "h2":
 		h.useHTTP1()
 	default:
-		h.add(cc, time.Since(began))
+		h.addConn(cc, time.Since(began))
 	}
-	h.wake()
+	h.wakeKeeper()
 }
 
-// add adds a new connection; to open it took as long as took.
+// addConn adds a new connection; to open it took as long as took.
 //
-// One request gets it whatever it allows: if it is drained already, the error of that request
+// One request gets it whatever limit it allows. If it is already drained, the error of that request
 // reports it.
-func (h *host) add(cc *http.ClientConn, elapsed time.Duration) {
+func (h *host) addConn(cc *http.ClientConn, elapsed time.Duration) {
 	settle := min(max(elapsed, minSettle), maxSettle)
 	c := &conn{host: h, cc: cc, allowance: max(h.limit, 1), settleAt: time.Now().Add(settle)}
-	// Timer (first look at a new connection): wakes keep when the server's settings may be there.
+	// Timer (first look at a new connection): wakes the keeper when the server's settings may be there.
 	// Ends: it has fired, within 2 s.
 	// Waits: nobody: it puts a token into a channel with room for one.
-	time.AfterFunc(min(elapsed, settle), h.wake)
-	// Timer (second look at a new connection): wakes keep when the server's settings should be
+	time.AfterFunc(min(elapsed, settle), h.wakeKeeper)
+	// Timer (second look at a new connection): wakes the keeper when the server's settings should be
 	// there.
 	// Ends: it has fired, within 2 s.
 	// Waits: nobody: it puts a token into a channel with room for one.
-	time.AfterFunc(settle, h.wake)
+	time.AfterFunc(settle, h.wakeKeeper)
 	h.conns = append(h.conns, c)
-	cc.SetStateHook(c.changed)
+	cc.SetStateHook(c.stateChanged)
 	if h.waiting.Len() == 0 {
 		return
 	}
-	if !c.reserve() {
-		c.use()
+	if !c.reserveStream() {
+		c.takeStream()
 	}
-	h.grant(grant{conn: c})
+	h.grantNext(grant{conn: c})
 }
 
 // closeIdle closes the connections that nobody uses, and ends the dials that
@@ -227,7 +228,7 @@ func (h *host) closeIdle() {
 	var kept chan struct{}
 	if h.stop != nil && h.waiting.Len() == 0 {
 		h.stop()
-		h.stop, kept = nil, h.kept
+		h.stop, kept = nil, h.keeperDone
 	}
 	h.mu.Unlock()
 	for _, c := range idle {

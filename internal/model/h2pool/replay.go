@@ -30,18 +30,18 @@ func (e streamError) Error() string { return "stream reset" }
 // (RFC 9113, section 8.7).
 const refusedStream = 0x7
 
-// refused says whether the server has not looked at a request (RFC 9113,
+// isRefused reports whether the server has not looked at a request (RFC 9113,
 // section 8.7): it may be sent again.
-func refused(err error) bool {
+func isRefused(err error) bool {
 	e, ok := errors.AsType[streamError](err)
 	return ok && e.Code == refusedStream
 }
 
-// drained says whether err, of ClientConn.RoundTrip, says that the connection takes no further
-// requests and that this one was not processed: it was not sent, or its stream comes after the
-// last one of a GOAWAY frame. These two errors of net/http can be recognized by their text
-// alone (net/http/h2_bundle.go, canRetryError).
-func drained(err error) bool {
+// isDrained reports whether err, from ClientConn.RoundTrip, means that the connection takes no
+// further requests and did not process this one. The request was not sent, or its stream comes
+// after the last one of a GOAWAY frame. These two errors of net/http can be recognized by their
+// text alone (net/http/h2_bundle.go, canRetryError).
+func isDrained(err error) bool {
 	switch err.Error() {
 	case "http2: client conn not usable",
 		"http2: Transport received Server's graceful shutdown GOAWAY":
@@ -50,8 +50,8 @@ func drained(err error) bool {
 	return false
 }
 
-// rewind makes *req the request that it was before it was sent, if it can.
-func rewind(req **http.Request) bool {
+// rewindBody makes *req the request that it was before it was sent, if it can.
+func rewindBody(req **http.Request) bool {
 	r := *req
 	if r.Body == nil || r.Body == http.NoBody {
 		return true

@@ -1,16 +1,14 @@
 // Package h2pool sends requests over HTTP/2 with no more connections than they need.
 //
-// The pool of net/http dials for each request that finds no free stream, and does
-// not stop when another dial has made room: a burst of 5,000 requests opened 9,851
-// connections to a server that took 100 streams on each. Here a request that finds
-// no free stream waits, and there are as many dials as the waiting requests fill
-// connections, by the number of streams that the server announces.
+// The pool of net/http dials for each request without a free stream, and does not stop when another
+// dial has made room. A burst of 5,000 requests opened 9,851 connections to a server that took 100
+// streams on each. Here such a request waits. The pool dials as many connections as the waiting
+// requests fill, by the number of streams that the server announces.
 //
-// A request that the server refused before it looked at it (REFUSED_STREAM, or
-// a GOAWAY behind which it stands) is sent again, as RFC 9113 allows, up to a
-// limit. Nothing else is repeated here: a request that may have been seen is
-// its caller's to judge. Servers that speak HTTP/1.1 alone are served by
-// net/http.
+// A request is sent again, as RFC 9113 allows and up to a limit, if the server refused it unread
+// (REFUSED_STREAM, or a stream behind the last one of a GOAWAY). Other requests are not repeated:
+// the caller decides about a request that the server may have seen. Servers that speak HTTP/1.1
+// alone are served by net/http.
 package h2pool
 
 import (
@@ -27,11 +25,11 @@ const maxReplays = 2
 
 // Transport is an http.RoundTripper. It is safe for concurrent use.
 //
-// Requests over https share connections as the package comment says, once the host
-// has negotiated HTTP/2. With all others it has nothing to do: over HTTP/1.1 a
-// connection carries one request, and a limit would be a queue.
+// Requests over https share connections as the package comment says, once the host has negotiated
+// HTTP/2. All others bypass it: over HTTP/1.1 a connection carries one request, and a limit would
+// be a queue.
 //
-// It keeps what it knows of a host for good, so it is for a few hosts.
+// It remembers each host for good, so it is for a few hosts.
 type Transport struct {
 	base *http.Transport
 
@@ -56,12 +54,12 @@ func New(base *http.Transport) *Transport {
 // an error at once, so that a caller that retries can wait before it: a server that
 // drains each new connection would be dialled in a loop otherwise.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL == nil || req.URL.Scheme != "https" || req.Close || !ascii(req.URL.Host) {
+	if req.URL == nil || req.URL.Scheme != "https" || req.Close || !isASCII(req.URL.Host) {
 		return t.base.RoundTrip(req)
 	}
-	h := t.host(req.URL)
+	h := t.hostFor(req.URL)
 	for left := maxReplays; ; {
-		c, err := h.acquire(req.Context())
+		c, err := h.acquireStream(req.Context())
 		if err != nil {
 			closeBody(req)
 			return nil, err
@@ -71,16 +69,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		resp, err := c.roundTrip(req)
 		if err == nil {
-			h.answered(c)
+			h.recordAnswer(c)
 			return resp, nil
 		}
-		switch h.failed(c, err, req.Context().Err() != nil) {
+		switch h.recordFailure(c, err, req.Context().Err() != nil) {
 		case sendAgain:
 			left--
 		case giveUp:
 			return nil, err
 		}
-		if left < 0 || !rewind(&req) {
+		if left < 0 || !rewindBody(&req) {
 			return nil, err
 		}
 	}
@@ -98,8 +96,8 @@ func (t *Transport) CloseIdleConnections() {
 	t.base.CloseIdleConnections()
 }
 
-// host returns the pool of a URL's host and port.
-func (t *Transport) host(u *url.URL) *host {
+// hostFor returns the pool of a URL's host and port.
+func (t *Transport) hostFor(u *url.URL) *host {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hosts[u.Host]
@@ -114,8 +112,8 @@ func (t *Transport) host(u *url.URL) *host {
 	return h
 }
 
-// ascii is false for the names that net/http would have to encode (RFC 5891).
-func ascii(host string) bool {
+// isASCII is false for the names that net/http would have to encode (RFC 5891).
+func isASCII(host string) bool {
 	for i := range len(host) {
 		if host[i] >= 0x80 {
 			return false

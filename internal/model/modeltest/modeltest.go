@@ -1,6 +1,6 @@
-// Package modeltest checks that a model keeps what all configured models do alike,
-// whatever their protocol: what is retried, what the breaker receives, which error the caller
-// gets, and what a service may send that does no harm.
+// Package modeltest checks the rules that all configured models share, whatever their protocol.
+// They say when to retry, which verdict the breaker gets, which error the caller gets, and which
+// oddities of a service are harmless.
 package modeltest
 
 import (
@@ -27,18 +27,18 @@ import (
 
 // Protocol is how a service speaks. Events are whole, with what ends them.
 type Protocol struct {
-	// Spec configures the model; what the suite needs is set by itself.
+	// Spec configures the model. The suite sets the values that it needs.
 	Spec model.Spec
 	// New makes the model.
 	New func(model.Spec, model.Options) (*model.Model, error)
 	// Open are the events that come before the first delta; empty: none.
 	Open string
-	// Text returns the events of a delta of text, which is plain ASCII.
+	// Text returns the events of a text delta. The text is plain ASCII.
 	Text func(s string) string
 	// Finish are the events of a good end. An answer without them was cut.
 	Finish string
-	// FinishEvents are the events which say how an answer ends, without those that may be behind them.
-	// Empty: the protocol has nothing behind them.
+	// FinishEvents are the events which say how an answer ends, without those that may be behind
+	// them. It is empty if the protocol has no events behind them.
 	FinishEvents string
 	// End returns the events of an end with a word of the provider's, and Call those of a whole call
 	// of the tool lookup. Nil: the words of the suite are not tried.
@@ -53,15 +53,15 @@ type Protocol struct {
 	Pings []string
 	// Unreadable is an event whose data cannot be read.
 	Unreadable string
-	// Error returns the body of a refusal of a kind, with a message of the provider's.
-	// Empty: the protocol has no such error.
+	// Error returns the body of a refusal of a kind, with a message of the provider's. It returns
+	// "" if the protocol lacks such an error.
 	Error func(kind model.Kind, message string) string
 	// ErrorEvent is Error as an event of the stream.
 	ErrorEvent func(kind model.Kind, message string) string
 	// BadTool is the body of a 400 that refuses the second of three tools, one, bad_tool and three.
 	BadTool string
-	// Member is a member that the model sends of its own accord, and Unknown the body
-	// of a 400 that refuses it. Empty: the protocol has none.
+	// Member is a member that the model sends of its own accord, and Unknown the body of a 400 that
+	// refuses it. Both are empty if the protocol lacks such a member.
 	Member, Unknown string
 }
 
@@ -73,7 +73,7 @@ const (
 	key     = "sk-1234567890abcdef"
 )
 
-// Outcome is what a call handed on.
+// Outcome is the result of a call.
 type Outcome struct {
 	Text    string
 	Called  bool // a call was handed on
@@ -84,7 +84,7 @@ type Outcome struct {
 }
 
 // Open makes the model of p that talks to s.
-func (p Protocol) open(t *testing.T, s *Service) *model.Model {
+func (p Protocol) openModel(t *testing.T, s *Service) *model.Model {
 	t.Helper()
 	spec := p.Spec
 	spec.Key, spec.APIKey = "fast", config.Secret(key)
@@ -126,7 +126,7 @@ const (
 	neither = breaker.Neutral
 )
 
-// row is a reply to every request, and what must come of it.
+// row is the replies of a service and the outcome that they must have.
 type row struct {
 	name     string
 	replies  []Reply
@@ -140,39 +140,39 @@ type row struct {
 	exact    bool
 }
 
-// Run runs the suite. Its rows are the table of all outcomes of a call: each says what the breaker
-// gets.
+// Run runs the suite. Its rows are the table of all outcomes of a call, each with the verdict for
+// the breaker.
 func Run(t *testing.T, p Protocol) {
-	for _, group := range [][]row{p.good(), p.refusals(), p.waits(), p.kinds(), p.streams(), p.silences(), p.pings(), p.endings(), p.ends()} {
+	for _, group := range [][]row{p.goodRows(), p.refusalRows(), p.waitRows(), p.kindRows(), p.streamRows(), p.silenceRows(), p.pingRows(), p.endingRows(), p.finishWordRows()} {
 		for _, r := range group {
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { p.check(t, r) })
+				synctest.Test(t, func(t *testing.T) { p.checkRow(t, r) })
 			})
 		}
 	}
 	t.Run("failures of a turn", func(t *testing.T) {
 		t.Parallel()
-		synctest.Test(t, p.turns)
+		synctest.Test(t, p.failTurns)
 	})
 	t.Run("one key in one header", func(t *testing.T) { t.Parallel(); p.oneHeader(t) })
 	t.Run("a client that leaves", func(t *testing.T) {
 		t.Parallel()
-		synctest.Test(t, p.leave)
+		synctest.Test(t, p.leaveEarly)
 	})
-	t.Run("secrets of an error", func(t *testing.T) { t.Parallel(); p.secrets(t) })
+	t.Run("secrets of an error", func(t *testing.T) { t.Parallel(); p.checkSecrets(t) })
 	t.Run("huge error body", func(t *testing.T) { t.Parallel(); p.hugeError(t) })
 	if p.BadTool != "" {
 		t.Run("refused tools", func(t *testing.T) { t.Parallel(); p.refusedTools(t) })
 	}
 	if p.Member != "" {
-		t.Run("learned members", func(t *testing.T) { t.Parallel(); p.learned(t) })
+		t.Run("learned members", func(t *testing.T) { t.Parallel(); p.checkLearned(t) })
 	}
 }
 
-// turns has the calls of each of two turns fail: the breaker counts the turns.
-func (p Protocol) turns(t *testing.T) {
-	m := p.open(t, &Service{Replies: []Reply{{Refused: ErrBroken}}})
+// failTurns has the calls of each of two turns fail: the breaker counts the turns.
+func (p Protocol) failTurns(t *testing.T) {
+	m := p.openModel(t, &Service{Replies: []Reply{{Refused: ErrBroken}}})
 	for i := range 2 {
 		ctx := chat.WithTurn(t.Context(), chat.Turn{RequestID: "req_1", Began: time.Now()})
 		for range 3 {
@@ -184,9 +184,9 @@ func (p Protocol) turns(t *testing.T) {
 	}
 }
 
-func (p Protocol) check(t *testing.T, r row) {
+func (p Protocol) checkRow(t *testing.T, r row) {
 	s := &Service{Replies: r.replies}
-	m := p.open(t, s)
+	m := p.openModel(t, s)
 	var got Outcome
 	verdict := breakertest.Verdict(t, m.Breaker(), func() { got = Ask(t.Context(), m) })
 	if got.Text != r.text {
@@ -228,12 +228,14 @@ func (r row) checkEnd(t *testing.T, got Outcome) {
 	}
 }
 
-// whole is a good answer.
-func (p Protocol) whole() Reply { return Reply{Pieces: []string{p.Open, p.Text("hello"), p.Finish}} }
+// goodReply is a good answer.
+func (p Protocol) goodReply() Reply {
+	return Reply{Pieces: []string{p.Open, p.Text("hello"), p.Finish}}
+}
 
 func (p Protocol) oneHeader(t *testing.T) {
-	s := &Service{Replies: []Reply{p.whole()}}
-	if got := Ask(chat.WithRequestID(t.Context(), "req_1"), p.open(t, s)); got.Err != nil {
+	s := &Service{Replies: []Reply{p.goodReply()}}
+	if got := Ask(chat.WithRequestID(t.Context(), "req_1"), p.openModel(t, s)); got.Err != nil {
 		t.Fatal(got.Err)
 	}
 	r := s.Requests()[0]
@@ -249,10 +251,10 @@ func (p Protocol) oneHeader(t *testing.T) {
 	}
 }
 
-// leave has the client go after the first text: the reply is closed at once.
-func (p Protocol) leave(t *testing.T) {
+// leaveEarly has the client go after the first text: the reply is closed at once.
+func (p Protocol) leaveEarly(t *testing.T) {
 	s := &Service{Replies: []Reply{{Pieces: []string{p.Open, p.Text("hello")}, End: ErrHang}}}
-	m := p.open(t, s)
+	m := p.openModel(t, s)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Second, func() { cancel(fault.ErrClientGone) })
 	got := Ask(ctx, m)
@@ -264,10 +266,10 @@ func (p Protocol) leave(t *testing.T) {
 	}
 }
 
-// secrets has a service repeat the key.
-func (p Protocol) secrets(t *testing.T) {
+// checkSecrets has a service repeat the key.
+func (p Protocol) checkSecrets(t *testing.T) {
 	body := p.Error(model.KindRejected, "the key "+key+" is not known")
-	got := Ask(t.Context(), p.open(t, &Service{Replies: []Reply{{Status: 400, Pieces: []string{body}}}}))
+	got := Ask(t.Context(), p.openModel(t, &Service{Replies: []Reply{{Status: 400, Pieces: []string{body}}}}))
 	if got.Err == nil || strings.Contains(got.Err.Error(), key) {
 		t.Errorf("error = %v", got.Err)
 	}
@@ -275,15 +277,15 @@ func (p Protocol) secrets(t *testing.T) {
 
 func (p Protocol) hugeError(t *testing.T) {
 	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{strings.Repeat("x", 1<<20)}}}}
-	if got := Ask(t.Context(), p.open(t, s)); got.Err == nil || s.Read() > 64<<10 {
+	if got := Ask(t.Context(), p.openModel(t, s)); got.Err == nil || s.Read() > 64<<10 {
 		t.Errorf("error = %v after %d bytes", got.Err, s.Read())
 	}
 }
 
-// learned has the service refuse a member: it is left out, and stays so.
-func (p Protocol) learned(t *testing.T) {
-	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.Unknown}}, p.whole()}}
-	m := p.open(t, s)
+// checkLearned has the service refuse a member: it is left out, and stays so.
+func (p Protocol) checkLearned(t *testing.T) {
+	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.Unknown}}, p.goodReply()}}
+	m := p.openModel(t, s)
 	for range 2 {
 		if got := Ask(t.Context(), m); got.Err != nil || got.Text != "hello" {
 			t.Fatalf("told %+v", got)
@@ -300,7 +302,7 @@ func (p Protocol) learned(t *testing.T) {
 		t.Errorf("learned %v, want %s", m.Learned().Omit(), p.Member)
 	}
 	again := &Service{Replies: []Reply{{Status: http.StatusBadRequest, Pieces: []string{p.Unknown}}}}
-	if got := Ask(t.Context(), p.open(t, again)); got.Err == nil || len(again.Requests()) != 2 {
+	if got := Ask(t.Context(), p.openModel(t, again)); got.Err == nil || len(again.Requests()) != 2 {
 		t.Errorf("refused for good: %v after %d requests", got.Err, len(again.Requests()))
 	}
 }
@@ -321,8 +323,8 @@ func (p Protocol) refusedTools(t *testing.T) {
 		req := &chat.ModelRequest{Step: 1, Tools: tools, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}}
 		return m.Stream(ctx, req, func(*chat.Chunk) error { return nil })
 	}
-	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.BadTool}}, p.whole()}}
-	m := p.open(t, s)
+	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.BadTool}}, p.goodReply()}}
+	m := p.openModel(t, s)
 	tools := set("files", "as it was")
 	for _, tools := range []*tool.Set{tools, tools, set("files", "as it was"), set("files", "mended")} {
 		if err := ask(m, tools); err != nil {
@@ -346,7 +348,7 @@ func (p Protocol) refusedTools(t *testing.T) {
 		t.Errorf("%d failures", n)
 	}
 	client := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.BadTool}}}}
-	if err := ask(p.open(t, client), set("", "a client's")); err == nil || len(client.Requests()) != 1 {
+	if err := ask(p.openModel(t, client), set("", "a client's")); err == nil || len(client.Requests()) != 1 {
 		t.Errorf("a client's tool: %v after %d requests", err, len(client.Requests()))
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"sluice/internal/model"
 )
 
-// good are answers that come, if need be later.
-func (p Protocol) good() []row {
-	rows := []row{{name: "complete", replies: []Reply{p.whole()}, requests: 1}}
+// goodRows are answers that come, if need be later.
+func (p Protocol) goodRows() []row {
+	rows := []row{{name: "complete", replies: []Reply{p.goodReply()}, requests: 1}}
 	for name, once := range map[string]Reply{
 		"refused": {Refused: ErrBroken}, "broken": {End: ErrBroken}, "empty": {}, "500": {Status: 500}, "501": {Status: 501},
 		"520": {Status: 520}, "524": {Status: 524}, "529": {Status: 529}, "408": {Status: 408},
 	} {
-		rows = append(rows, row{name: "once " + name, replies: []Reply{once, p.whole()}, requests: 2})
+		rows = append(rows, row{name: "once " + name, replies: []Reply{once, p.goodReply()}, requests: 2})
 	}
 	var bytes []string
 	for _, b := range []byte(p.Open + p.Text("hello") + p.Finish) {
@@ -31,7 +31,7 @@ func (p Protocol) good() []row {
 	rows = append(rows,
 		row{name: "byte by byte", replies: []Reply{{Pieces: bytes}}, requests: 1},
 		row{name: "comments between", replies: []Reply{{Pieces: []string{": hello\n\n", p.Open, ": ping\n\n", p.Text("hello"), ":\n\n", p.Finish}}}, requests: 1},
-		row{name: "text/plain", replies: []Reply{{Header: map[string]string{"Content-Type": "text/plain"}, Pieces: p.whole().Pieces}}, requests: 1},
+		row{name: "text/plain", replies: []Reply{{Header: map[string]string{"Content-Type": "text/plain"}, Pieces: p.goodReply().Pieces}}, requests: 1},
 		row{name: "CRLF", replies: []Reply{{Pieces: []string{strings.ReplaceAll(strings.ReplaceAll(p.Open+p.Text("hello")+p.Finish, "\r\n", "\n"), "\n", "\r\n")}}}, requests: 1},
 	)
 	for i := range rows {
@@ -40,8 +40,8 @@ func (p Protocol) good() []row {
 	return rows
 }
 
-// refusals are statuses.
-func (p Protocol) refusals() (rows []row) {
+// refusalRows are statuses.
+func (p Protocol) refusalRows() (rows []row) {
 	for _, code := range []int{408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529} {
 		rows = append(rows, row{name: fmt.Sprint(code), replies: []Reply{{Status: code}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries})
 	}
@@ -59,8 +59,8 @@ func (p Protocol) refusals() (rows []row) {
 	)
 }
 
-// waits are refusals that say when to come again. The longest that is reported counts.
-func (p Protocol) waits() []row {
+// waitRows are refusals that say when to come again. The longest that is reported counts.
+func (p Protocol) waitRows() []row {
 	after := func(status int, header map[string]string, message string) Reply {
 		r := Reply{Status: status, Header: header}
 		if message != "" {
@@ -69,7 +69,7 @@ func (p Protocol) waits() []row {
 		return r
 	}
 	again := func(name string, reply Reply, elapsed time.Duration) row {
-		return row{name: name, replies: []Reply{reply, p.whole()}, text: "hello", verdict: success, requests: 2, elapsed: elapsed}
+		return row{name: name, replies: []Reply{reply, p.goodReply()}, text: "hello", verdict: success, requests: 2, elapsed: elapsed}
 	}
 	limited := func(name string, reply Reply, wait time.Duration) row {
 		return row{name: name, replies: []Reply{reply}, want: fault.ModelRateLimited, verdict: neither, requests: 1, wait: wait}
@@ -92,8 +92,7 @@ func (p Protocol) waits() []row {
 	}
 }
 
-// kindOf is what an error in the middle of a stream means, where there is no status
-// any more.
+// kindOf returns the kind of an error within a stream, where the status is missing.
 func kindOf(status int) model.Kind {
 	if status == 429 {
 		return model.KindRateLimited
@@ -101,8 +100,8 @@ func kindOf(status int) model.Kind {
 	return model.KindServer
 }
 
-// kinds are refusals whose body says more than the status, and errors in the stream.
-func (p Protocol) kinds() (rows []row) {
+// kindRows are refusals whose body says more than the status, and errors in the stream.
+func (p Protocol) kindRows() (rows []row) {
 	statusOf := map[model.Kind]int{model.KindQuota: 429}
 	for _, k := range []struct {
 		name    string
@@ -132,8 +131,8 @@ func (p Protocol) kinds() (rows []row) {
 	return rows
 }
 
-// streams are answers that begin and are no good.
-func (p Protocol) streams() []row {
+// streamRows are answers that begin and then turn out to be unusable.
+func (p Protocol) streamRows() []row {
 	down := func(name string, text string, reply Reply) row {
 		return row{name: name, replies: []Reply{reply}, text: text, want: fault.ModelUnavailable, verdict: failure, requests: 1}
 	}
@@ -149,7 +148,7 @@ func (p Protocol) streams() []row {
 	empty.requests, html.requests, broken.requests = 1+retries, 1+retries, 1+retries
 	nothing := odd("nothing but an end, every time", "", Reply{Pieces: []string{p.Open, p.Finish}})
 	nothing.requests = 2
-	once := row{name: "nothing but an end, once", replies: []Reply{nothing.replies[0], p.whole()}, text: "hello", verdict: success, requests: 2}
+	once := row{name: "nothing but an end, once", replies: []Reply{nothing.replies[0], p.goodReply()}, text: "hello", verdict: success, requests: 2}
 	return []row{
 		empty, html, broken, nothing, once,
 		down("cut", "hello", Reply{Pieces: begun()}),
@@ -165,9 +164,9 @@ func (p Protocol) streams() []row {
 	}
 }
 
-// ends are words for the end of an answer. None of them is a failure, and no call runs after a bad
-// one: a call that came before is dropped.
-func (p Protocol) ends() (rows []row) {
+// finishWordRows are words for the end of an answer. The breaker counts none of them as a failure,
+// and no call runs after a bad one: an earlier call is dropped.
+func (p Protocol) finishWordRows() (rows []row) {
 	if p.End == nil {
 		return nil
 	}
@@ -199,9 +198,9 @@ func (p Protocol) ends() (rows []row) {
 	return rows
 }
 
-// silences are answers that keep one waiting. Only what carries a part of the answer
+// silenceRows are answers that keep one waiting. Only what carries a part of the answer
 // is a sign of life.
-func (p Protocol) silences() []row {
+func (p Protocol) silenceRows() []row {
 	silent := func(name, text string, elapsed time.Duration, reply Reply) row {
 		return row{name: name, replies: []Reply{reply}, text: text, want: fault.Timeout, verdict: failure, requests: 1, elapsed: elapsed, exact: true}
 	}
@@ -223,9 +222,9 @@ func (p Protocol) silences() []row {
 	return append(rows, row{name: "slow", replies: []Reply{slow}, text: "hello", verdict: success, requests: 1, elapsed: 54 * time.Second, exact: true})
 }
 
-// pings are answers of a service that says that it lives. That puts off the end of the wait
-// for the first part, and of no other.
-func (p Protocol) pings() (rows []row) {
+// pingRows are answers of a service that says that it lives. A ping delays the timeout for the
+// first part, but no other timeout.
+func (p Protocol) pingRows() (rows []row) {
 	for i, ping := range append(p.Pings, ": ping\n\n") {
 		pings := slices.Repeat([]string{ping}, 100)
 		name := fmt.Sprint("ping ", i, " ")
@@ -240,9 +239,9 @@ func (p Protocol) pings() (rows []row) {
 	return rows
 }
 
-// endings are answers whose end was reported. What may follow is waited for a moment, and is
-// not missed if it does not come.
-func (p Protocol) endings() []row {
+// endingRows are answers whose end was reported. The model waits a moment for later events, and
+// does not miss them.
+func (p Protocol) endingRows() []row {
 	if p.FinishEvents == "" {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 // ErrBroken is how a connection of the suite breaks.
 var ErrBroken = errors.New("connection reset by peer")
 
-// Reply is what a service answers to one request.
+// Reply is a service's reply to one request.
 type Reply struct {
 	// Refused is the error in place of an answer, as if nobody listened.
 	Refused error
@@ -22,14 +22,14 @@ type Reply struct {
 	Pieces  []string
 	// Pause is the time before each piece.
 	Pause time.Duration
-	// End is what comes after the pieces: nil is a clean end, ErrHang waits.
+	// End comes after the pieces: nil is a clean end, ErrHang waits.
 	End error
 }
 
 // ErrHang is the End of a reply that continues without a further byte.
 var ErrHang = errors.New("hang")
 
-// Request is what the service was sent.
+// Request is a request that the service received.
 type Request struct {
 	URL    string
 	Header http.Header
@@ -37,8 +37,8 @@ type Request struct {
 	At     time.Time
 }
 
-// Service is a transport that answers the nth request with the nth of its replies, or
-// the last. It needs no network, so that it runs in the time of testing/synctest.
+// Service is a transport that answers the nth request with the nth of its replies, or the last. It
+// works without a network, so that it runs in the time of testing/synctest.
 type Service struct {
 	Replies []Reply
 
@@ -77,7 +77,7 @@ func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Requests returns what was sent so far.
+// Requests returns the requests so far.
 func (s *Service) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,45 +104,44 @@ type script struct {
 	service *Service
 	reply   Reply
 	next    int
-	rest    strings.Reader
+	piece   strings.Reader
 	once    sync.Once
 	closed  chan struct{}
 }
 
-// Read gives one piece at a time, with the reply's pause before each, and counts what
-// was taken.
+// Read returns one piece at a time, with the reply's pause before each, and counts the bytes.
 func (b *script) Read(p []byte) (int, error) {
-	for b.rest.Len() == 0 {
+	for b.piece.Len() == 0 {
 		if b.next == len(b.reply.Pieces) {
-			return 0, b.end()
+			return 0, b.finalError()
 		}
-		if err := b.wait(b.reply.Pause); err != nil {
+		if err := b.waitFor(b.reply.Pause); err != nil {
 			return 0, err
 		}
-		b.rest.Reset(b.reply.Pieces[b.next])
+		b.piece.Reset(b.reply.Pieces[b.next])
 		b.next++
 	}
-	n, err := b.rest.Read(p)
+	n, err := b.piece.Read(p)
 	b.service.mu.Lock()
 	b.service.read += n
 	b.service.mu.Unlock()
 	return n, err
 }
 
-// end is what a reader gets behind the last piece. ErrHang waits, in fake time, for
-// longer than any timeout.
-func (b *script) end() error {
+// finalError returns the error behind the last piece. ErrHang waits, in fake time, for longer than
+// any timeout.
+func (b *script) finalError() error {
 	switch b.reply.End {
 	case nil:
 		return io.EOF
 	case ErrHang:
-		return b.wait(1000 * time.Hour)
+		return b.waitFor(1000 * time.Hour)
 	}
 	return b.reply.End
 }
 
-// wait passes time unless the request is given up or its body closed first.
-func (b *script) wait(d time.Duration) error {
+// waitFor passes time unless the request is given up or its body closed first.
+func (b *script) waitFor(d time.Duration) error {
 	if d == 0 {
 		return b.ctx.Err()
 	}

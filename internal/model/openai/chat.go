@@ -1,7 +1,5 @@
-// This file is the codec of Chat Completions: what the frame (package model) asks of it is
-// answered by a file each. chat_request.go and chat_messages.go write requests,
-// chat_answer.go reads answers with the decoder in chat_decode*.go, and refusal.go reads
-// errors.
+// This file is the codec of Chat Completions. chat_request.go and chat_messages.go write requests,
+// chat_answer.go reads answers with the decoder in chat_decode*.go, and refusal.go reads errors.
 
 package openai
 
@@ -17,8 +15,8 @@ import (
 
 // chatCodec is the codec of Chat Completions.
 //
-// It does not change after newChat and may be used at the same time; what belongs to one
-// answer is in a chatAnswer.
+// It does not change after newChat and is safe for concurrent use. The state of an answer is in a
+// chatAnswer.
 type chatCodec struct {
 	spec      model.Spec
 	host      host
@@ -42,7 +40,7 @@ func newChat(spec model.Spec, leftOut func(name, reason string)) *chatCodec {
 		host:      hostOf(&spec),
 		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
-		learnable: unset(spec.Extra, chatLearnable()),
+		learnable: unsetMembers(spec.Extra, chatLearnable()),
 		tools:     model.Tools{Append: appendChatTool, LeftOut: leftOut, Most: mostTools},
 	}
 }
@@ -60,9 +58,8 @@ func (c *chatCodec) NewAnswer() model.Answer {
 // chatLearnable are the members that are sent of our own accord, by the names that Omit
 // has for them.
 //
-// Of two names of which one begins the other the longer must stand first (beginsWith). A
-// member that the configuration sets itself is never left out because it was refused: see
-// unset.
+// If a name begins with another name, the longer must stand first (beginsWith). A member that the
+// configuration sets itself is never left out because it was refused: see unset.
 func chatLearnable() []string {
 	return []string{
 		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
@@ -72,12 +69,11 @@ func chatLearnable() []string {
 
 // Refuse implements model.Codec.
 func (c *chatCodec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
-	return c.refuse(status, body)
+	return c.readError(status, body)
 }
 
-// refuse reads an error of any server that speaks this protocol: there is no
-// one form.
-func (c *chatCodec) refuse(status int, body jsontext.Value) *model.Refusal {
+// readError reads an error of any server that speaks this protocol. Their forms differ.
+func (c *chatCodec) readError(status int, body jsontext.Value) *model.Refusal {
 	r := readRefusal(status, body, c.learnable)
 	if r.Member == "" && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && refusesRoles.MatchString(r.Message) {
 		r.Member, r.Guessed = memberRoles, true
@@ -89,5 +85,5 @@ func (c *chatCodec) refuse(status int, body jsontext.Value) *model.Refusal {
 // roles must alternate user/assistant/…", "Unexpected role 'user' after role 'tool'".
 var refusesRoles = regexp.MustCompile(`(?i)roles must alternate|unexpected role '?user'? after role`)
 
-// SentTools returns the tools of a set in the order in which they are sent.
+// SentTools returns the tools of a set in the order of the request.
 func (c *chatCodec) SentTools(set *tool.Set) []model.SentTool { return c.tools.SentTools(set) }

@@ -44,8 +44,8 @@ func decodeBoth(t testing.TB, think bool, events ...string) (alike int) {
 	}
 	var one, other chat.Chunk
 	err, wanted := got.End(&one), want.End(&other)
-	if (err == nil) != (wanted == nil) || !cmp.Equal(other, one, cmpopts.EquateEmpty()) || got.Note() != want.Note() {
-		t.Fatalf("%q ends: %+v, %v, %+v; decoded: %+v, %v, %+v", events, one, err, got.Note(), other, wanted, want.Note())
+	if (err == nil) != (wanted == nil) || !cmp.Equal(other, one, cmpopts.EquateEmpty()) || got.Stats() != want.Stats() {
+		t.Fatalf("%q ends: %+v, %v, %+v; decoded: %+v, %v, %+v", events, one, err, got.Stats(), other, wanted, want.Stats())
 	}
 	return alike
 }

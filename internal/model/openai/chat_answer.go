@@ -1,9 +1,8 @@
-// This file reads one answer, from a stream or in one piece, into the chunks of package
-// chat. It keeps what only the end decides: calls are handed on in End when all of them are
-// whole, and what goes back to the model with the message stands in front of them.
+// This file reads one answer, from a stream or in one piece, into the chunks of package chat. It
+// keeps the parts that only the end decides: End hands on the complete calls, and in front of them
+// the parts that go back to the model.
 //
-// Nothing of the provider's memory is referred to: text is copied into the chunk, because
-// the event's buffer is used again.
+// Text is copied into the chunk, because the event's buffer is used again.
 
 package openai
 
@@ -19,34 +18,34 @@ import (
 
 // chatAnswer reads one answer of Chat Completions.
 //
-// One goroutine uses it, for one answer after the other: Reset begins the next one and
-// keeps buffers up to keepScratch.
+// It is for one goroutine and one answer after the other: Reset begins the next one and keeps
+// buffers up to keepScratch.
 type chatAnswer struct {
 	codec *chatCodec
 	tools *tool.Set // on offer; nil: not known
 
-	decoder chatDecoder
-	chunk   chatChunk
-	alike   model.Alike // the form of chunk
-	think   thinkTags
-	calls   chatCalls
-	ids     model.IDs
-	kept    chatKept
+	decoder   chatDecoder
+	chunk     chatChunk
+	alike     model.Alike // the form of chunk
+	think     thinkTags
+	calls     chatCalls
+	ids       model.IDs
+	reasoning chatKept
 
 	usage    chat.Usage
 	hasUsage bool
 	finish   model.FinishWords
-	over     bool         // [DONE] came, or the whole answer
-	budget   model.Budget // of text, thoughts, arguments and what is kept
+	ended    bool         // [DONE] came, or the whole answer
+	budget   model.Budget // of text, thoughts, arguments and kept parts
 	largest  int          // chunk
 	text     int          // bytes of text
 	model    string
 }
 
-// Asked implements model.Asker.
-func (a *chatAnswer) Asked(req *chat.ModelRequest) {
+// SetRequest implements model.Asker.
+func (a *chatAnswer) SetRequest(req *chat.ModelRequest) {
 	a.tools = req.Tools
-	a.ids.Asked(req.Messages)
+	a.ids.ResetFor(req.Messages)
 }
 
 // keepScratch is up to how large an answer leaves its memory to the next one, in bytes.
@@ -60,24 +59,24 @@ func (a *chatAnswer) Reset() {
 	a.think.reset(a.codec.thinkTags)
 	a.calls.reset()
 	a.ids.Reset()
-	a.kept.reset()
+	a.reasoning.reset()
 	a.tools = nil
 	a.decoder.chatHalves = chatHalves{}
 	a.alike.Reset()
 	a.usage, a.hasUsage = chat.Usage{}, false
-	a.finish, a.over = model.FinishWords{}, false
+	a.finish, a.ended = model.FinishWords{}, false
 	a.budget, a.largest, a.text, a.model = model.Budget{}, 0, 0, ""
 }
 
-// Over implements model.Answer.
-func (a *chatAnswer) Over() bool { return a.over }
+// HasEnded implements model.Answer.
+func (a *chatAnswer) HasEnded() bool { return a.ended }
 
 // Finished implements model.Answer: a finish reason came.
 func (a *chatAnswer) Finished() bool { return a.finish.End != model.EndNone }
 
-// Note implements model.Answer.
-func (a *chatAnswer) Note() model.Note {
-	return model.Note{TextLength: a.text, Finish: model.Word(a.finish.Word), Unknown: model.Word(a.finish.Unknown), Model: a.model, Size: a.budget.Size}
+// Stats implements model.Answer.
+func (a *chatAnswer) Stats() model.Stats {
+	return model.Stats{TextLength: a.text, Finish: model.Word(a.finish.Word), Unknown: model.Word(a.finish.Unknown), Model: a.model, Size: a.budget.Size}
 }
 
 // Decode implements model.Answer.
@@ -92,37 +91,37 @@ func (a *chatAnswer) Decode(name string, data []byte, c *chat.Chunk) error {
 	case len(data) == 0:
 		return nil
 	case string(data) == "[DONE]":
-		a.over = true
+		a.ended = true
 		return nil
 	}
-	return a.read(data, false, c)
+	return a.readChunk(data, false, c)
 }
 
-// Whole implements model.Answer.
+// DecodeDocument implements model.Answer.
 //
-// An answer without a choice is unreadable: there is nothing that could be shown.
-func (a *chatAnswer) Whole(body []byte, c *chat.Chunk) error {
-	if err := a.read(body, true, c); err != nil {
+// An answer without a choice is unreadable, since it has no text.
+func (a *chatAnswer) DecodeDocument(body []byte, c *chat.Chunk) error {
+	if err := a.readChunk(body, true, c); err != nil {
 		return err
 	}
 	if !a.chunk.chosen {
 		return model.ErrUnreadable
 	}
-	a.over = true
+	a.ended = true
 	return nil
 }
 
-// read takes a chunk, or a whole answer. An error in it is reported after what stands next to
-// it was read.
+// readChunk takes a chunk, or a whole answer. It returns an error in the data only after it has
+// read the members next to it.
 //
 // A chunk can hold text and an error next to it; the text has been handed on by then.
-func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
+func (a *chatAnswer) readChunk(data []byte, whole bool, c *chat.Chunk) error {
 	ch := &a.chunk
 	a.largest = max(a.largest, len(data))
 	var err error
 	if whole || !a.readAlike(data) {
 		err = a.decoder.decode(data, whole, ch)
-		a.learn(data, err)
+		a.learnForm(data, err)
 	}
 	if ch.hasUsage {
 		a.usage, a.hasUsage = ch.usage, true
@@ -133,16 +132,17 @@ func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 	}
 	switch {
 	case ch.failure != nil:
-		return a.codec.refuse(0, ch.failure)
+		return a.codec.readError(0, ch.failure)
 	case ch.isError && err == nil:
-		return a.codec.refuse(0, data)
+		return a.codec.readError(0, data)
 	}
-	a.named(ch.model)
+	a.setModel(ch.model)
 	return err
 }
 
-// readAlike reads data into chunk, which holds the one before, if data is like that but for its text.
-// It returns false for all else, and where a text goes on that ended within a character.
+// readAlike reads data into chunk if it equals the previous data but for its text. chunk must still
+// have that previous data. It returns false for all else, and where a text goes on that ended
+// within a character.
 func (a *chatAnswer) readAlike(data []byte) bool {
 	if a.decoder.text != 0 {
 		return false
@@ -162,11 +162,11 @@ func (a *chatAnswer) readAlike(data []byte) bool {
 	return true
 }
 
-// learn makes data, which was decoded into chunk, the form of the chunks to come, if it is a piece of
-// text alone.
-func (a *chatAnswer) learn(data []byte, err error) {
+// learnForm makes data the form of the chunks to come, if it was decoded into chunk and is a piece
+// of text alone.
+func (a *chatAnswer) learnForm(data []byte, err error) {
 	ch, c := &a.chunk, &a.chunk.choice
-	bare := err == nil && !ch.whole && ch.chosen && ch.seen == 1 && !ch.hasUsage && ch.failure == nil && !ch.isError && !a.decoder.odd
+	bare := err == nil && !ch.isDocument && ch.chosen && ch.seen == 1 && !ch.hasUsage && ch.failure == nil && !ch.isError && !a.decoder.odd
 	thinks := len(c.thought[0])+len(c.thought[1])+len(c.thought[2])+len(c.details) > 0
 	if !bare || thinks || len(c.finish) > 0 || len(c.calls) > 0 || a.decoder.texts != 1 || len(c.pieces) > 0 && c.pieces[0].thought {
 		a.alike.Forget()
@@ -175,11 +175,11 @@ func (a *chatAnswer) learn(data []byte, err error) {
 	a.alike.Learn(data, a.decoder.textAt, a.decoder.numbers)
 }
 
-// named notes the model's name. The last one counts; it is logged.
+// setModel notes the model's name. The last one counts; it is logged.
 //
 // A name that is long or has other than printable ASCII is left out: it goes into log lines
 // and events.
-func (a *chatAnswer) named(name []byte) {
+func (a *chatAnswer) setModel(name []byte) {
 	if len(name) == 0 || len(name) > 256 || string(name) == a.model {
 		return
 	}
@@ -193,45 +193,45 @@ func (a *chatAnswer) named(name []byte) {
 
 // decodeChoice reads choice 0 of a chunk.
 //
-// What counts for the budget is all that the answer makes us keep, so that a server which
-// never ends is stopped by size.
+// All bytes that the answer makes us keep count for the budget, so that its size stops a server
+// that never ends.
 func (a *chatAnswer) decodeChoice(ch *chatChoice, c *chat.Chunk) error {
 	for i := range ch.thought {
 		if len(ch.thought[i]) > 0 {
-			a.say(c, ch.thought[i], true)
-			a.kept.thought(i, ch.thought[i])
+			a.addText(c, ch.thought[i], true)
+			a.reasoning.addThought(i, ch.thought[i])
 			break // they are the same thought
 		}
 	}
 	for i := range ch.details {
-		a.budget.Size += a.kept.detail(&ch.details[i])
+		a.budget.Size += a.reasoning.addDetail(&ch.details[i])
 	}
 	for _, p := range ch.pieces {
 		b := ch.text[p.from:p.to]
 		if p.thought {
-			a.say(c, b, true)
+			a.addText(c, b, true)
 		} else {
-			a.content(b, c)
+			a.addContent(b, c)
 		}
 	}
 	for i := range ch.calls {
-		a.budget.Size += a.calls.add(&ch.calls[i])
+		a.budget.Size += a.calls.addDelta(&ch.calls[i])
 	}
 	a.finish.Add(ch.finish)
 	return a.budget.Grow(0)
 }
 
-// content takes a piece of content, which may be thoughts between tags.
-func (a *chatAnswer) content(b []byte, c *chat.Chunk) {
+// addContent takes a piece of content. It may contain thoughts between tags.
+func (a *chatAnswer) addContent(b []byte, c *chat.Chunk) {
 	if a.think.done {
-		a.say(c, b, false)
+		a.addText(c, b, false)
 		return
 	}
-	a.think.split(b, func(b []byte, thought bool) { a.say(c, b, thought) })
+	a.think.splitPiece(b, func(b []byte, thought bool) { a.addText(c, b, thought) })
 }
 
-// say hands text on.
-func (a *chatAnswer) say(c *chat.Chunk, b []byte, thought bool) {
+// addText hands text on.
+func (a *chatAnswer) addText(c *chat.Chunk, b []byte, thought bool) {
 	if len(b) == 0 {
 		return
 	}
@@ -248,24 +248,24 @@ func (a *chatAnswer) say(c *chat.Chunk, b []byte, thought bool) {
 // the connection.
 func (a *chatAnswer) End(c *chat.Chunk) error {
 	if half := a.decoder.text.flush(nil); len(half) > 0 {
-		a.content(half, c)
+		a.addContent(half, c)
 	}
-	a.think.end(func(b []byte, thought bool) { a.say(c, b, thought) })
+	a.think.flushHeld(func(b []byte, thought bool) { a.addText(c, b, thought) })
 	if a.hasUsage {
 		c.Usage = &a.usage
 	}
 	if err := a.finish.Err(); err != nil {
 		return err
 	}
-	if a.finish.End == model.EndNone && !a.over {
+	if a.finish.End == model.EndNone && !a.ended {
 		return model.ErrCut
 	}
 	cut := a.finish.End == model.EndMaxTokens
-	calls, err := a.calls.whole(cut)
+	calls, err := a.calls.completeCalls(cut)
 	if err != nil {
 		return err
 	}
-	a.kept.appendTo(c, calls, a.calls.extraSize(calls))
+	a.reasoning.appendTo(c, calls, a.calls.extraSize(calls))
 	a.appendCalls(c, calls)
 	c.Finish = chat.FinishStop
 	if cut {
@@ -290,7 +290,7 @@ func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 			continue
 		}
 		part := chat.Part{Call: called}
-		if len(call.extra) > 0 && a.kept.fits() && jsontext.Value(call.extra).IsValid() {
+		if len(call.extra) > 0 && a.reasoning.canReturn() && jsontext.Value(call.extra).IsValid() {
 			part.Kept = `{"extra_content":` + string(call.extra) + `}`
 		}
 		c.Parts = append(c.Parts, part)

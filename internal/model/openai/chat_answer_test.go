@@ -142,7 +142,7 @@ func TestChatWholeAnswer(t *testing.T) {
 		answer := codec.NewAnswer()
 		var h observed
 		var c chat.Chunk
-		if h.err = answer.Whole([]byte(body), &c); h.err == nil {
+		if h.err = answer.DecodeDocument([]byte(body), &c); h.err == nil {
 			h.add(&c)
 			h.err = answer.End(&c)
 		}

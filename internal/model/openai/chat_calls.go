@@ -1,7 +1,7 @@
-// This file finds out which call a delta belongs to. The protocol gives each call an index and
-// its id in the first delta only, but servers differ: all calls with index 0, no index at
-// all, the id in each delta or late, another id in each, the name in each, the arguments in one
-// piece. The rules here read all of these forms; what they cannot distinguish is one call.
+// This file finds out which call a delta belongs to. The protocol gives each call an index and its
+// id in the first delta only, but servers differ: all calls with index 0, no index at all, the id
+// in each delta or late, another id in each, the name in each, the arguments in one piece. The
+// rules here read all of these forms. Deltas that they cannot tell apart make one call.
 // model.Arguments puts the pieces together.
 
 package openai
@@ -14,7 +14,7 @@ import (
 	"sluice/internal/model"
 )
 
-// callOverhead is what a call weighs beyond its text, in bytes.
+// callOverhead is the cost of a call beyond its text, in bytes.
 //
 // Without it a server could send a million empty calls within the budget.
 const callOverhead = 64
@@ -32,11 +32,11 @@ type chatCalls struct {
 
 // chatCall is a call, or as much of it as has come.
 type chatCall struct {
-	index    int
-	hasIndex bool
-	rest     bool // it has the name of the call before it, which was whole: empty, it is nothing
-	id, name []byte
-	args     model.Arguments
+	index     int
+	hasIndex  bool
+	mayBeRest bool // the call before it has the same name and was complete: an empty call is then dropped
+	id, name  []byte
+	args      model.Arguments
 	// arguments are all of the call, once the answer has ended.
 	arguments jsontext.Value
 	extra     []byte // the latest extra_content, JSON
@@ -48,15 +48,15 @@ func (cs *chatCalls) reset() {
 	cs.list, cs.at = cs.list[:0], nil
 }
 
-// add takes a delta of a call and returns by how much that has made cs larger. A delta
+// addDelta takes a delta of a call and returns by how much that has made cs larger. A delta
 // that says nothing begins nothing.
-func (cs *chatCalls) add(d *chatCallDelta) (grown int) {
+func (cs *chatCalls) addDelta(d *chatCallDelta) (grown int) {
 	if len(d.id)+len(d.name)+len(d.args)+len(d.extra) == 0 {
 		return 0
 	}
-	call := cs.find(d)
+	call := cs.findCall(d)
 	if call == nil {
-		call = cs.begin(d)
+		call = cs.beginCall(d)
 		grown = callOverhead
 	}
 	if len(call.id) == 0 {
@@ -74,34 +74,34 @@ func (cs *chatCalls) add(d *chatCallDelta) (grown int) {
 	return grown + len(d.args) + len(d.extra)
 }
 
-// find returns the call that d continues with, or nil if d begins one. Some servers give each
+// findCall returns the call that d continues with, or nil if d begins one. Some servers give each
 // call index 0, and others none.
 //
 // A delta belongs to the call of its index, and without an index to the last call, unless it
 // begins another one.
-func (cs *chatCalls) find(d *chatCallDelta) *chatCall {
-	call := cs.target(d)
-	if call == nil || call.begins(d) {
+func (cs *chatCalls) findCall(d *chatCallDelta) *chatCall {
+	call := cs.targetCall(d)
+	if call == nil || call.beginsCall(d) {
 		return nil
 	}
 	return call
 }
 
-// target returns the call that d belongs to if it does not begin one, or nil.
-func (cs *chatCalls) target(d *chatCallDelta) *chatCall {
+// targetCall returns the call that d belongs to if it does not begin one, or nil.
+func (cs *chatCalls) targetCall(d *chatCallDelta) *chatCall {
 	switch {
 	case d.hasIndex:
-		return cs.latest(d.index)
+		return cs.latestCall(d.index)
 	case len(cs.list) > 0:
 		return &cs.list[len(cs.list)-1]
 	}
 	return nil
 }
 
-// begins reports whether d begins another call than the one that it could belong to. Only a delta
+// beginsCall reports whether d begins another call than the one that it could belong to. Only a delta
 // with a name does, and with the same name only if that call is whole. With an index it needs
 // another id as well.
-func (call *chatCall) begins(d *chatCallDelta) bool {
+func (call *chatCall) beginsCall(d *chatCallDelta) bool {
 	if len(d.name) == 0 || len(call.name) == 0 {
 		return false
 	}
@@ -111,8 +111,8 @@ func (call *chatCall) begins(d *chatCallDelta) bool {
 	return !bytes.Equal(d.name, call.name) || call.args.IsObject()
 }
 
-// latest returns the latest call of an index, or nil.
-func (cs *chatCalls) latest(index int) *chatCall {
+// latestCall returns the latest call of an index, or nil.
+func (cs *chatCalls) latestCall(index int) *chatCall {
 	if cs.at != nil {
 		if i, ok := cs.at[index]; ok {
 			return &cs.list[i]
@@ -127,11 +127,11 @@ func (cs *chatCalls) latest(index int) *chatCall {
 	return nil
 }
 
-// begin begins a call.
-func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
-	before := cs.target(d)
+// beginCall begins a call.
+func (cs *chatCalls) beginCall(d *chatCallDelta) *chatCall {
+	before := cs.targetCall(d)
 	rest := before != nil && bytes.Equal(before.name, d.name)
-	cs.list = append(cs.list, chatCall{index: d.index, hasIndex: d.hasIndex, rest: rest})
+	cs.list = append(cs.list, chatCall{index: d.index, hasIndex: d.hasIndex, mayBeRest: rest})
 	switch n := len(cs.list); {
 	case cs.at != nil && d.hasIndex:
 		cs.at[d.index] = n - 1
@@ -146,14 +146,15 @@ func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
 	return &cs.list[len(cs.list)-1]
 }
 
-// whole returns the calls that count, with their whole arguments: {} if a call has none. A call that cannot be read is an
-// error, unless the answer was cut: then it is left out.
+// completeCalls returns the calls with their arguments; a call without any gets {}. An empty
+// repetition is left out. A call that cannot be read is an error, unless the answer was cut: then
+// it is left out.
 //
 // The error is a *model.Malformed. The list is changed in place and is for one call of it.
-func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
+func (cs *chatCalls) completeCalls(cut bool) ([]chatCall, error) {
 	kept := cs.list[:0]
 	for _, call := range cs.list {
-		if call.rest && call.args.IsEmpty() {
+		if call.mayBeRest && call.args.IsEmpty() {
 			continue
 		}
 		call.arguments = model.FirstArguments(call.args.JSON())
@@ -169,7 +170,7 @@ func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
 	return kept, nil
 }
 
-// extraSize is the bytes of what the calls want back.
+// extraSize returns the size of the calls' extra_content, in bytes.
 func (*chatCalls) extraSize(calls []chatCall) (n int) {
 	for i := range calls {
 		n += len(calls[i].extra)

@@ -134,7 +134,7 @@ type observed struct {
 	parts          []chat.Part
 	finish         chat.Finish
 	usage          *chat.Usage
-	note           model.Note
+	note           model.Stats
 	err            error
 }
 
@@ -160,7 +160,7 @@ func (h *observed) add(c *chat.Chunk) {
 
 // observe lets a read events, as the frame does.
 func observe(a model.Answer, events []event) (h observed) {
-	defer func() { h.note = a.Note() }()
+	defer func() { h.note = a.Stats() }()
 	var c chat.Chunk
 	for _, e := range events {
 		data := []byte(e.data)
@@ -170,7 +170,7 @@ func observe(a model.Answer, events []event) (h observed) {
 		if h.err != nil {
 			return h
 		}
-		if a.Over() {
+		if a.HasEnded() {
 			break
 		}
 	}
@@ -321,7 +321,7 @@ func TestChatCorpusCut(t *testing.T) {
 	}
 }
 
-// endsAnswer says whether an event has a finish reason, or is the last of all.
+// endsAnswer reports whether an event has a finish reason, or is the last of all.
 func endsAnswer(e event) bool {
 	var chunk struct {
 		Choices []struct {

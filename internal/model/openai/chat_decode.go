@@ -14,7 +14,7 @@ import (
 
 // chatDecoder reads the JSON of chunks. Its scratch is used again for each chunk.
 //
-// One goroutine uses it. What it has read is valid until the next decode.
+// It is for one goroutine. The decoded chunk is valid until the next decode.
 type chatDecoder struct {
 	walk
 	word []byte // the word at hand
@@ -30,7 +30,7 @@ type chatDecoder struct {
 
 // chatHalves are the characters that a delta ended inside of, for each text that continues.
 //
-// They outlive a chunk, which is why they are not part of chatChunk.
+// They are not part of chatChunk, because they outlive a chunk.
 type chatHalves struct {
 	text    pending
 	thought [3]pending // reasoning_content, reasoning, and parts of the content
@@ -42,11 +42,12 @@ type chatHalves struct {
 // reads.
 type chatField func(d *chatDecoder, c *chatChunk, name []byte) error
 
-// chatChunk is what one chunk, or a whole answer, says. What it does not say is empty.
+// chatChunk is the content of one chunk, or of a complete answer. Members that the chunk lacks are
+// empty.
 //
 // Slices are the decoder's buffers: a caller that keeps something copies it.
 type chatChunk struct {
-	whole bool // the answer is in choices[].message; else in choices[].delta
+	isDocument bool // the answer is in choices[].message; else in choices[].delta
 
 	failure  jsontext.Value // the error in the chunk
 	isError  bool           // the chunk itself is the error
@@ -56,7 +57,7 @@ type chatChunk struct {
 	figures  chatFigures
 
 	seen   int  // choices
-	chosen bool // what follows is of choice 0
+	chosen bool // choice holds choice 0
 	choice chatChoice
 }
 
@@ -92,7 +93,7 @@ type chatCallDelta struct {
 // reset forgets a chunk and keeps its buffers. whole says that the next one is
 // a document, with a message in place of deltas.
 func (c *chatChunk) reset(whole bool) {
-	c.whole = whole
+	c.isDocument = whole
 	c.failure, c.isError = nil, false
 	c.model = c.model[:0]
 	c.hasUsage = false
@@ -116,31 +117,31 @@ func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
 	c.reset(whole)
 	d.texts, d.numbers, d.odd = 0, d.numbers[:0], false
 	d.begin(data)
-	if err := d.top(c); err != nil {
-		return d.unreadable(err)
+	if err := d.readTop(c); err != nil {
+		return d.unreadableError(err)
 	}
 	return nil
 }
 
-// top reads the document: a chunk, or an array of them, as some wrap errors.
-func (d *chatDecoder) top(c *chatChunk) error {
-	read := (*chatDecoder).response
+// readTop reads the document: a chunk, or an array of them, as some wrap errors.
+func (d *chatDecoder) readTop(c *chatChunk) error {
+	read := (*chatDecoder).readResponse
 	switch d.json.PeekKind() {
 	case '[':
-		read = func(d *chatDecoder, c *chatChunk) error { return d.array(c, (*chatDecoder).response) }
+		read = func(d *chatDecoder, c *chatChunk) error { return d.readArray(c, (*chatDecoder).readResponse) }
 	case 'n':
-		return d.mismatch()
+		return d.mismatchError()
 	}
 	if err := read(d, c); err != nil {
 		return err
 	}
-	return d.eof()
+	return d.expectEnd()
 }
 
-// response reads one chunk, or a whole document, which differ in one member
+// readResponse reads one chunk, or a whole document, which differ in one member
 // only.
-func (d *chatDecoder) response(c *chatChunk) error {
-	return d.object(c, (*chatDecoder).responseField)
+func (d *chatDecoder) readResponse(c *chatChunk) error {
+	return d.readObject(c, (*chatDecoder).responseField)
 }
 
 // responseField reads a member of the top. x_groq has the usage where Groq puts
@@ -148,28 +149,28 @@ func (d *chatDecoder) response(c *chatChunk) error {
 func (d *chatDecoder) responseField(c *chatChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"choices"`:
-		return d.array(c, (*chatDecoder).oneChoice)
+		return d.readArray(c, (*chatDecoder).oneChoice)
 	case `"usage"`:
-		return d.usage(c)
+		return d.readUsage(c)
 	case `"x_groq"`:
 		if d.json.PeekKind() == '{' {
-			return d.object(c, (*chatDecoder).groqField)
+			return d.readObject(c, (*chatDecoder).groqField)
 		}
 	case `"model"`:
-		c.model, err = d.append(c.model[:0])
+		c.model, err = d.appendString(c.model[:0])
 		return err
 	case `"object"`:
-		d.word, err = d.append(d.word[:0])
+		d.word, err = d.appendString(d.word[:0])
 		c.isError = c.isError || string(d.word) == "error"
 		return err
 	case `"error"`:
-		return d.failure(c)
+		return d.readFailure(c)
 	}
 	return d.json.SkipValue()
 }
 
-// failure reads an error in the chunk.
-func (d *chatDecoder) failure(c *chatChunk) error {
+// readFailure reads an error in the chunk.
+func (d *chatDecoder) readFailure(c *chatChunk) error {
 	v, err := d.json.ReadValue()
 	if err == nil && saysError(v) {
 		c.failure = v.Clone()
@@ -182,9 +183,9 @@ func (d *chatDecoder) failure(c *chatChunk) error {
 func (d *chatDecoder) groqField(c *chatChunk, name []byte) error {
 	switch string(name) {
 	case `"usage"`:
-		return d.usage(c)
+		return d.readUsage(c)
 	case `"error"`:
-		return d.failure(c)
+		return d.readFailure(c)
 	}
 	return d.json.SkipValue()
 }
@@ -196,7 +197,7 @@ func (d *chatDecoder) oneChoice(c *chatChunk) error {
 		return d.json.SkipValue()
 	}
 	c.choice.reset()
-	if err := d.object(c, (*chatDecoder).choiceField); err != nil {
+	if err := d.readObject(c, (*chatDecoder).choiceField); err != nil {
 		return err
 	}
 	index := c.seen
@@ -218,21 +219,21 @@ func (d *chatDecoder) oneChoice(c *chatChunk) error {
 func (d *chatDecoder) choiceField(c *chatChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"index"`:
-		c.choice.index, c.choice.hasIndex, err = d.whole()
+		c.choice.index, c.choice.hasIndex, err = d.readInteger()
 		return err
 	case `"finish_reason"`:
-		c.choice.finish, err = d.append(c.choice.finish[:0])
+		c.choice.finish, err = d.appendString(c.choice.finish[:0])
 		return err
 	case `"delta"`:
-		if !c.whole {
-			return d.object(c, (*chatDecoder).deltaField)
+		if !c.isDocument {
+			return d.readObject(c, (*chatDecoder).deltaField)
 		}
 	case `"message"`:
-		if c.whole {
-			return d.object(c, (*chatDecoder).deltaField)
+		if c.isDocument {
+			return d.readObject(c, (*chatDecoder).deltaField)
 		}
 	case `"usage"`: // Moonshot's place for it
-		return d.usage(c)
+		return d.readUsage(c)
 	}
 	return d.json.SkipValue()
 }
@@ -244,9 +245,9 @@ func (d *chatDecoder) deltaField(c *chatChunk, name []byte) (err error) {
 	ch := &c.choice
 	switch string(name) {
 	case `"content"`:
-		return d.content(c)
+		return d.readContent(c)
 	case `"refusal"`:
-		return d.piece(c, false)
+		return d.readPiece(c, false)
 	case `"reasoning_content"`:
 		ch.thought[0], err = d.appendOn(ch.thought[0], &d.thought[0])
 		return err
@@ -255,32 +256,32 @@ func (d *chatDecoder) deltaField(c *chatChunk, name []byte) (err error) {
 		return err
 	case `"reasoning_details"`:
 		if d.json.PeekKind() == '[' {
-			return d.array(c, (*chatDecoder).detail)
+			return d.readArray(c, (*chatDecoder).readDetail)
 		}
 	case `"tool_calls"`:
-		return d.array(c, (*chatDecoder).call)
+		return d.readArray(c, (*chatDecoder).readCall)
 	}
 	return d.json.SkipValue()
 }
 
-// content reads a string or an array of parts.
-func (d *chatDecoder) content(c *chatChunk) error {
+// readContent reads a string or an array of parts.
+func (d *chatDecoder) readContent(c *chatChunk) error {
 	switch d.json.PeekKind() {
 	case '[':
-		return d.array(c, (*chatDecoder).part)
+		return d.readArray(c, (*chatDecoder).readPart)
 	case '"', 'n':
-		return d.piece(c, false)
+		return d.readPiece(c, false)
 	}
-	return d.mismatch()
+	return d.mismatchError()
 }
 
-// part reads an element of content where that is a list: a string, or an object
+// readPart reads an element of content where that is a list: a string, or an object
 // of some type.
-func (d *chatDecoder) part(c *chatChunk) error {
+func (d *chatDecoder) readPart(c *chatChunk) error {
 	if d.json.PeekKind() == '"' {
-		return d.piece(c, false)
+		return d.readPiece(c, false)
 	}
-	return d.object(c, (*chatDecoder).partField)
+	return d.readObject(c, (*chatDecoder).partField)
 }
 
 // partField reads a part: text, or Mistral's "thinking", whose value is an array of
@@ -288,32 +289,31 @@ func (d *chatDecoder) part(c *chatChunk) error {
 func (d *chatDecoder) partField(c *chatChunk, name []byte) error {
 	switch string(name) {
 	case `"text"`:
-		return d.piece(c, false)
+		return d.readPiece(c, false)
 	case `"thinking"`:
 		if d.json.PeekKind() == '[' {
-			return d.array(c, (*chatDecoder).thinkingPart)
+			return d.readArray(c, (*chatDecoder).thinkingPart)
 		}
-		return d.piece(c, true)
+		return d.readPiece(c, true)
 	}
 	return d.json.SkipValue()
 }
 
-// thinkingPart reads Mistral's thoughts, which are a list of texts within a
-// part.
+// thinkingPart reads Mistral's thoughts, a list of texts within a part.
 func (d *chatDecoder) thinkingPart(c *chatChunk) error {
 	if d.json.PeekKind() != '{' {
 		return d.json.SkipValue()
 	}
-	return d.object(c, func(d *chatDecoder, c *chatChunk, name []byte) error {
+	return d.readObject(c, func(d *chatDecoder, c *chatChunk, name []byte) error {
 		if string(name) == `"text"` {
-			return d.piece(c, true)
+			return d.readPiece(c, true)
 		}
 		return d.json.SkipValue()
 	})
 }
 
-// piece reads a string as the next piece of the choice at hand.
-func (d *chatDecoder) piece(c *chatChunk, thought bool) (err error) {
+// readPiece reads a string as the next piece of the choice at hand.
+func (d *chatDecoder) readPiece(c *chatChunk, thought bool) (err error) {
 	ch := &c.choice
 	from, half := len(ch.text), &d.text
 	if thought {

@@ -8,12 +8,12 @@ import (
 	"sluice/internal/model"
 )
 
-// The decoder's way over JSON. A container of another kind than asked for is an error,
-// except null, which is the same as none; a value of another kind says nothing.
+// The decoder's way over JSON. A container of another kind is an error, except null, which counts
+// as an empty one. A value of another kind is ignored.
 
-// object hands each member of the object at hand to read. Null is no members.
-func (d *chatDecoder) object(c *chatChunk, read chatField) error {
-	return d.each('{', func() error {
+// readObject hands each member of the object at hand to read. Null counts as an empty object.
+func (d *chatDecoder) readObject(c *chatChunk, read chatField) error {
+	return d.readEach('{', func() error {
 		name, err := d.json.ReadValue()
 		if err != nil {
 			return err
@@ -22,16 +22,16 @@ func (d *chatDecoder) object(c *chatChunk, read chatField) error {
 	})
 }
 
-// array calls read for each element of the array at hand. Null is no elements.
-func (d *chatDecoder) array(c *chatChunk, read func(*chatDecoder, *chatChunk) error) error {
-	return d.each('[', func() error { return read(d, c) })
+// readArray calls read for each element of the array at hand. Null counts as an empty array.
+func (d *chatDecoder) readArray(c *chatChunk, read func(*chatDecoder, *chatChunk) error) error {
+	return d.readEach('[', func() error { return read(d, c) })
 }
 
-// append appends the string at hand to b; any other value says nothing. Half a
+// appendString appends the string at hand to b; any other value says nothing. Half a
 // surrogate pair becomes a replacement character.
 //
 // The result may share b's memory, as with the built-in append.
-func (d *chatDecoder) append(b []byte) ([]byte, error) {
+func (d *chatDecoder) appendString(b []byte) ([]byte, error) {
 	if d.json.PeekKind() != '"' {
 		return b, d.json.SkipValue()
 	}
@@ -39,7 +39,7 @@ func (d *chatDecoder) append(b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	if plain(v) {
+	if isPlain(v) {
 		return append(b, v[1:len(v)-1]...), nil
 	}
 	b, _ = jsontext.AppendUnquote(b, v) // v was read: an error can report UTF-8 only
@@ -60,11 +60,11 @@ func (d *chatDecoder) appendOn(b []byte, p *pending) ([]byte, error) {
 	return p.unquote(b, v), nil
 }
 
-// plain says whether a string's content stands for itself: printable ASCII without
+// isPlain reports whether a string's content stands for itself: printable ASCII without
 // escapes.
 //
 // It is the fast path: most deltas are a word of English. v has its quotes.
-func plain(v jsontext.Value) bool {
+func isPlain(v jsontext.Value) bool {
 	for _, c := range v[1 : len(v)-1] {
 		if c == '\\' || c >= 0x80 {
 			return false
@@ -73,11 +73,11 @@ func plain(v jsontext.Value) bool {
 	return true
 }
 
-// whole reads a whole number. Any other value is read over, and not ok.
+// readInteger reads a whole number. Any other value is read over, and not ok.
 //
 // A number such as 1.0 or 1e0 is whole as well: some servers write floats. Such a float
 // must fit 32 bits.
-func (d *chatDecoder) whole() (n int, ok bool, err error) {
+func (d *chatDecoder) readInteger() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
 		return 0, false, d.json.SkipValue()
 	}
@@ -85,7 +85,7 @@ func (d *chatDecoder) whole() (n int, ok bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	d.note()
+	d.recordNumber()
 	if n, err := strconv.Atoi(string(v)); err == nil {
 		return n, true, nil
 	}
@@ -96,17 +96,17 @@ func (d *chatDecoder) whole() (n int, ok bool, err error) {
 	return int(f), true, nil
 }
 
-// figure is that of walk, whose number is noted.
-func (d *chatDecoder) figure() (n int, ok bool, err error) {
+// readFigure is that of walk, whose number is noted.
+func (d *chatDecoder) readFigure() (n int, ok bool, err error) {
 	isNumber := d.json.PeekKind() == '0'
-	n, ok, err = d.walk.figure()
+	n, ok, err = d.walk.readFigure()
 	if isNumber && err == nil {
-		d.note()
+		d.recordNumber()
 	}
 	return n, ok, err
 }
 
-// note notes the number that was read last: a chunk with another one is not like this one.
-func (d *chatDecoder) note() {
+// recordNumber notes the number that was read last: a chunk with another one is not like this one.
+func (d *chatDecoder) recordNumber() {
 	d.numbers = append(d.numbers, model.Number{End: int(d.json.InputOffset()), Figure: model.Fixed})
 }

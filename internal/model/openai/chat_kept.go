@@ -1,6 +1,6 @@
-// This file collects what a model wants back with its message: its reasoning. It becomes
-// parts with Kept set, which only a message to the same maker carries. Reasoning that is
-// too large is dropped as a whole: half of a signed text is refused.
+// This file collects the reasoning that a model wants back with its message. It becomes parts with
+// Kept set, which only a message to the same maker carries. Reasoning that is too large is dropped
+// as a whole: half of a signed text is refused.
 
 package openai
 
@@ -15,10 +15,10 @@ import (
 // nothing does.
 const maxKept = 256 << 10
 
-// chatKept collects what a model wants back with its message.
+// chatKept collects the reasoning that goes back with a message.
 //
-// details are copies of what the decoder read. size counts text, details and what calls
-// keep.
+// details are copies of the decoder's elements. size counts text, details and the extra content of
+// calls.
 type chatKept struct {
 	field    int    // of text: 0 reasoning_content, 1 reasoning
 	text     []byte // the thoughts of that field
@@ -27,32 +27,32 @@ type chatKept struct {
 	tooLarge bool
 }
 
-// reset forgets what was collected of an answer.
+// reset drops the reasoning of the answer.
 func (k *chatKept) reset() {
 	clear(k.details)
 	*k = chatKept{text: k.text[:0], details: k.details[:0]}
 }
 
-// thought takes a thought of the fields that are returned as text.
+// addThought takes a thought of the fields that are returned as text.
 //
 // The first field that has text wins; a server that sends two sends the same thought twice.
-func (k *chatKept) thought(field int, b []byte) {
-	if field > 1 || (len(k.text) > 0 && field != k.field) || !k.room(len(b)) {
+func (k *chatKept) addThought(field int, b []byte) {
+	if field > 1 || (len(k.text) > 0 && field != k.field) || !k.hasRoom(len(b)) {
 		return
 	}
 	k.field = field
 	k.text = append(k.text, b...)
 }
 
-// detail takes an element of reasoning_details, and returns by how much that has made k
+// addDetail takes an element of reasoning_details, and returns by how much that has made k
 // larger.
-func (k *chatKept) detail(el *chatDetail) (more int) {
+func (k *chatKept) addDetail(el *chatDetail) (more int) {
 	if k.tooLarge {
 		return 0
 	}
 	var to *chatDetail
 	for i := len(k.details) - 1; i >= 0 && to == nil; i-- {
-		if last := &k.details[i]; el.continues(last) {
+		if last := &k.details[i]; el.continuesDetail(last) {
 			to = last
 		}
 	}
@@ -61,30 +61,30 @@ func (k *chatKept) detail(el *chatDetail) (more int) {
 		to = &k.details[len(k.details)-1]
 		more = callOverhead + len(el.typ)
 	}
-	more += to.join(el)
-	k.room(more)
+	more += to.joinPiece(el)
+	k.hasRoom(more)
 	return more
 }
 
-// room says whether n more bytes can be kept. Once they cannot, nothing is.
+// hasRoom reports whether n more bytes can be kept. Once they cannot, nothing is.
 //
 // It counts n whatever the result.
-func (k *chatKept) room(n int) bool {
+func (k *chatKept) hasRoom(n int) bool {
 	if k.size += n; k.size > maxKept {
 		k.tooLarge = true
 	}
 	return !k.tooLarge
 }
 
-// fits says whether what is kept goes back.
-func (k *chatKept) fits() bool { return !k.tooLarge }
+// canReturn reports whether the collected reasoning is small enough to go back.
+func (k *chatKept) canReturn() bool { return !k.tooLarge }
 
-// appendTo appends parts for what is kept, before the calls: reasoning_details, and the
-// text of the thoughts if there are calls. extra is the size of what the calls keep.
+// appendTo appends the kept parts before the calls: reasoning_details, and with calls the text of
+// the thoughts. extra is the size of the calls' kept parts.
 //
 // Thoughts as text go back only with calls; without calls they are dropped here already.
 func (k *chatKept) appendTo(c *chat.Chunk, calls []chatCall, extra int) {
-	if !k.room(extra) {
+	if !k.hasRoom(extra) {
 		return
 	}
 	if len(k.details) > 0 {
@@ -93,17 +93,17 @@ func (k *chatKept) appendTo(c *chat.Chunk, calls []chatCall, extra int) {
 			b = append(b, "[,"[min(i, 1)])
 			b = k.details[i].append(b)
 		}
-		keep(c, append(b, `]}`...))
+		appendKept(c, append(b, `]}`...))
 	}
 	if len(k.text) > 0 && len(calls) > 0 {
 		b := append([]byte(`{"`), [...]string{"reasoning_content", "reasoning"}[k.field]...)
-		keep(c, append(model.AppendString(append(b, `":`...), string(k.text)), '}'))
+		appendKept(c, append(model.AppendString(append(b, `":`...), string(k.text)), '}'))
 	}
 }
 
-// keep adds something for later requests to the chunk. What is not valid JSON
-// would spoil them, and is dropped.
-func keep(c *chat.Chunk, b []byte) {
+// appendKept adds something for later requests to the chunk. Invalid JSON is dropped, because it
+// would spoil later requests.
+func appendKept(c *chat.Chunk, b []byte) {
 	if jsontext.Value(b).IsValid() {
 		c.Parts = append(c.Parts, chat.Part{Kept: string(b)})
 	}

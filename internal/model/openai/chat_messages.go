@@ -1,7 +1,6 @@
-// This file writes the conversation of a request. It keeps two rules that servers check:
-// each call is followed by exactly one result in the calls' order, and what a model wants
-// back stands in the message that it came with. What another model made goes back without
-// its reasoning and signatures.
+// This file writes the conversation of a request. It keeps two rules that servers check. Each call
+// is followed by exactly one result, in the calls' order. Reasoning goes back in the message that
+// it came with. A message of another model is sent without its reasoning and signatures.
 
 package openai
 
@@ -18,14 +17,14 @@ import (
 
 // chatMessages renders a conversation.
 //
-// It lives for one request. Its ids remember what was sent for each id, so that results
-// find their calls.
+// It lives for one request. ids remembers the id that was sent for each id, so that results find
+// their calls.
 type chatMessages struct {
 	codec *chatCodec
 	names *model.ToolNames
 	b     []byte
 	count int
-	turn  int // the index of the user's last message: what comes behind belongs to the turn
+	turn  int // index of the user's last message; the messages behind it belong to the turn
 	ids   model.SentIDs
 }
 
@@ -33,32 +32,33 @@ type chatMessages struct {
 // question belong to the turn that runs: only they need the reasoning that came
 // with them, which some servers refuse in older ones.
 //
-// Each part of a user's message is a message, so that what a later call repeats of it has the
-// same bytes: many servers take no list of parts. Where roles must alternate they are one.
+// Each part of a user's message becomes a message of its own, so that a later call repeats the same
+// bytes. Many servers do not take a list of parts. If roles must alternate, the parts become one
+// message.
 func (c *chatCodec) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames, omit model.Omit) []byte {
 	messages := req.Messages
 	if c.host.mistral || omit.Has(memberRoles) {
-		messages = alternating(messages)
+		messages = alternateRoles(messages)
 	}
 	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(messages)}
 	if req.System != "" {
-		m.text("system", req.System)
+		m.appendText("system", req.System)
 	}
 	for i := range messages {
 		if msg := &messages[i]; msg.Role == chat.RoleModel {
-			m.assistant(msg, i > m.turn, messages[i+1:])
+			m.appendAssistant(msg, i > m.turn, messages[i+1:])
 		} else {
-			m.user(msg)
+			m.appendUser(msg)
 		}
 	}
 	return m.b
 }
 
-// user writes the texts of a user's message.
-func (m *chatMessages) user(msg *chat.Message) {
+// appendUser writes the texts of a user's message.
+func (m *chatMessages) appendUser(msg *chat.Message) {
 	for i := range msg.Parts {
 		if p := &msg.Parts[i]; p.Call == nil && p.Result == nil && !p.Thought && p.Text != "" {
-			m.text("user", p.Text)
+			m.appendText("user", p.Text)
 		}
 	}
 }
@@ -67,9 +67,9 @@ func (m *chatMessages) user(msg *chat.Message) {
 // servers refuse.
 const memberRoles = "roles"
 
-// alternating returns messages of which no two in a row are the user's: what is said behind
-// another message of the user's, or behind results, is at the end of that.
-func alternating(messages []chat.Message) []chat.Message {
+// alternateRoles returns messages without two messages of the user in a row. A text behind another
+// message of the user, or behind results, moves to the end of that.
+func alternateRoles(messages []chat.Message) []chat.Message {
 	all := make([]chat.Message, 0, len(messages))
 	for i := range messages {
 		msg, n := messages[i], len(all)
@@ -77,7 +77,7 @@ func alternating(messages []chat.Message) []chat.Message {
 			all = append(all, msg)
 			continue
 		}
-		text := joined(&msg, "\n\n")
+		text := joinTexts(&msg, "\n\n")
 		switch {
 		case text == "":
 		case n == 0 || all[n-1].Role == chat.RoleModel:
@@ -105,11 +105,11 @@ func behindResults(parts []chat.Part, text string) []chat.Part {
 	return parts
 }
 
-// lastQuestion returns the index of the last message that holds words of the user's, or
-// -1. Results belong to the turn, and so does what stands right behind them.
+// lastQuestion returns the index of the last message that holds words of the user's, or -1. Results
+// and messages right behind them belong to the turn.
 func lastQuestion(messages []chat.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == chat.RoleModel || joined(&messages[i], "") == "" {
+		if messages[i].Role == chat.RoleModel || joinTexts(&messages[i], "") == "" {
 			continue
 		}
 		if i == 0 || messages[i-1].Role == chat.RoleModel || messages[i-1].Spoken() {
@@ -119,8 +119,8 @@ func lastQuestion(messages []chat.Message) int {
 	return -1
 }
 
-// joined returns the text of a message, without thoughts.
-func joined(msg *chat.Message, between string) (text string) {
+// joinTexts returns the text of a message, without thoughts.
+func joinTexts(msg *chat.Message, between string) (text string) {
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		if p.Call != nil || p.Result != nil || p.Thought || p.Text == "" {
@@ -134,32 +134,32 @@ func joined(msg *chat.Message, between string) (text string) {
 	return text
 }
 
-// begin begins a message, and leaves it open.
-func (m *chatMessages) begin(role string) {
+// beginMessage begins a message, and leaves it open.
+func (m *chatMessages) beginMessage(role string) {
 	if m.count++; m.count > 1 {
 		m.b = append(m.b, ',')
 	}
 	m.b = model.AppendString(append(m.b, `{"role":`...), role)
 }
 
-// text writes a message that is nothing but text.
-func (m *chatMessages) text(role, text string) {
-	m.begin(role)
+// appendText writes a message with text only.
+func (m *chatMessages) appendText(role, text string) {
+	m.beginMessage(role)
 	m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
 }
 
-// assistant appends a message of the model's and, if it holds calls, their results,
+// appendAssistant appends a message of the model's and, if it holds calls, their results,
 // which stand in the messages behind it. thisTurn says that no question came after it.
 //
 // A message without text and calls is left out, as it says nothing. Content that is empty
 // is null and not "", as the protocol has it with calls.
-func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat.Message) {
-	text := joined(msg, "")
+func (m *chatMessages) appendAssistant(msg *chat.Message, thisTurn bool, behind []chat.Message) {
+	text := joinTexts(msg, "")
 	calls := callsOf(msg)
 	if text == "" && len(calls) == 0 {
 		return
 	}
-	m.begin("assistant")
+	m.beginMessage("assistant")
 	if text != "" {
 		m.b = model.AppendString(append(m.b, `,"content":`...), text)
 	} else {
@@ -168,7 +168,7 @@ func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat
 	own := msg.Maker == m.codec.maker
 	returned := false
 	if own {
-		returned = m.kept(msg, thisTurn && len(calls) > 0)
+		returned = m.appendReturned(msg, thisTurn && len(calls) > 0)
 	}
 	if len(calls) == 0 {
 		m.b = append(m.b, '}')
@@ -179,14 +179,14 @@ func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat
 	}
 	ids := m.toolCalls(calls, own)
 	m.b = append(m.b, '}')
-	m.results(calls, ids, resultsOf(behind))
+	m.appendResults(calls, ids, resultsOf(behind))
 }
 
-// kept appends what the model wants back with its message, and says whether its thoughts
-// as text were among that: they go back only with calls of this turn.
+// appendReturned appends the reasoning that goes back with a message, and reports whether it had
+// thoughts as text. Thoughts as text go back only with calls of this turn.
 //
 // Text is returned at most once, whichever of the two members it came in.
-func (m *chatMessages) kept(msg *chat.Message, thoughts bool) (returned bool) {
+func (m *chatMessages) appendReturned(msg *chat.Message, thoughts bool) (returned bool) {
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		if p.Kept == "" || p.Call != nil {
@@ -205,7 +205,7 @@ func (m *chatMessages) kept(msg *chat.Message, thoughts bool) (returned bool) {
 	return returned
 }
 
-// keptMembers returns the members of what was kept that are to stand in a message.
+// keptMembers returns the members of a kept part that belong into a message.
 func keptMembers(kept string) (list model.Object) {
 	v := jsontext.Value(kept)
 	if !v.IsValid() {
@@ -220,7 +220,7 @@ func keptMembers(kept string) (list model.Object) {
 	return list
 }
 
-// sentinel says to Gemini 3 that a call has no signature because another model made it (its
+// sentinel tells Gemini 3 that a call has no signature, because another model made it (its
 // documentation on thought signatures).
 const sentinel = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
 
@@ -229,11 +229,11 @@ func (m *chatMessages) toolCalls(calls []*chat.Part, own bool) []string {
 	ids := make([]string, len(calls))
 	m.b = append(m.b, `,"tool_calls":`...)
 	for i, p := range calls {
-		ids[i] = m.id(p.Call.ID, own)
+		ids[i] = m.sentID(p.Call.ID, own)
 		m.b = append(m.b, "[,"[min(i, 1)])
 		m.b = model.AppendString(append(m.b, `{"id":`...), ids[i])
 		m.b = model.AppendString(append(m.b, `,"type":"function","function":{"name":`...), m.names.Fit(p.Call.Name))
-		m.b = model.AppendString(append(m.b, `,"arguments":`...), arguments(p.Call))
+		m.b = model.AppendString(append(m.b, `,"arguments":`...), argumentsText(p.Call))
 		m.b = append(m.b, '}')
 		if own {
 			m.extraContent(p)
@@ -246,7 +246,7 @@ func (m *chatMessages) toolCalls(calls []*chat.Part, own bool) []string {
 	return ids
 }
 
-// extraContent appends what the model has added to a call of its own.
+// extraContent appends the extra_content that the model has added to its own call.
 func (m *chatMessages) extraContent(p *chat.Part) {
 	extra := model.Members(jsontext.Value(p.Kept)).Get("extra_content")
 	if extra.Kind() == '{' && extra.IsValid() {
@@ -254,23 +254,23 @@ func (m *chatMessages) extraContent(p *chat.Part) {
 	}
 }
 
-// arguments returns the arguments of a call as text. None are an empty object:
-// several servers refuse an empty string.
-func arguments(call *tool.Call) string {
+// argumentsText returns the arguments of a call as text. Empty arguments become {}, because several
+// servers refuse an empty string.
+func argumentsText(call *tool.Call) string {
 	if args := bytes.TrimSpace(call.Arguments); len(args) > 0 {
 		return string(args)
 	}
 	return "{}"
 }
 
-// maxForeignID is how long an id may be that another model gave: OpenAI's API takes no
-// longer ones. What a service gave itself it takes, whatever it is.
+// maxForeignID is how long an id may be that another model gave: OpenAI's API refuses longer ones.
+// A service takes its own ids at any length.
 const maxForeignID = 40
 
-// id returns the id to send for a call: its own, or one that fits.
+// sentID returns the id to send for a call: its own, or one that fits.
 //
 // Mistral wants nine letters and digits for every call, its own or not.
-func (m *chatMessages) id(id string, own bool) string {
+func (m *chatMessages) sentID(id string, own bool) string {
 	return m.ids.Fit(id, func(id string) bool {
 		if m.codec.host.mistral {
 			return model.NineLetters(id)
@@ -279,15 +279,14 @@ func (m *chatMessages) id(id string, own bool) string {
 	})
 }
 
-// noResult is what a call without a result is answered with: without any the provider
-// refuses the conversation.
+// noResult stands in for a missing result: the provider refuses a call without one.
 const noResult = "no result"
 
-// results appends the results of calls, in the calls' order.
+// appendResults appends the results of calls, in the calls' order.
 //
-// A result is used once. Where ids are empty it is found by its tool's name. A result
-// without a call is left out.
-func (m *chatMessages) results(calls []*chat.Part, ids []string, results []*tool.Result) {
+// A result is used once. A result without an id is found by its tool's name. A result without a
+// call is left out.
+func (m *chatMessages) appendResults(calls []*chat.Part, ids []string, results []*tool.Result) {
 	for i, p := range calls {
 		text := noResult
 		for j, r := range results {
@@ -296,7 +295,7 @@ func (m *chatMessages) results(calls []*chat.Part, ids []string, results []*tool
 				break
 			}
 		}
-		m.begin("tool")
+		m.beginMessage("tool")
 		m.b = model.AppendString(append(m.b, `,"tool_call_id":`...), ids[i])
 		m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
 	}

@@ -1,6 +1,6 @@
-// This file writes the body of a request. It is written in one pass, without a value in
-// between. What a server has refused (omit) is left out, what the configuration adds
-// (extra) is merged by the frame afterwards.
+// This file writes the body of a request. It is written in one pass, without a value in between.
+// Members that a server has refused (omit) are left out. The frame merges the members of the
+// configuration (extra) afterwards.
 
 package openai
 
@@ -45,8 +45,8 @@ func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	return append(b, '}')
 }
 
-// namedTool is how an API names the tool that is to be called: what stands before its name, and
-// behind it.
+// namedTool is an API's form to name the tool that must be called: the text before and behind its
+// name.
 type namedTool struct{ before, after string }
 
 var (
@@ -54,8 +54,8 @@ var (
 	responsesNamedTool = namedTool{`,"tool_choice":{"type":"function","name":`, `}`}
 )
 
-// appendTools appends the tools and what is said about their use. Where tools are
-// forbidden to a provider that takes no tool_choice, none are offered.
+// appendTools appends the tools and the choice among them. If tools are forbidden and the provider
+// does not take tool_choice, the request has no tools.
 //
 // A forced call is of the first tool in the set.
 func appendTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit, named namedTool) []byte {
@@ -89,7 +89,7 @@ func (n namedTool) append(b []byte, name string, tools *model.RenderedTools) []b
 // one gets the other. Room is added for thoughts, as they count for the limit, unless the
 // model is asked not to think.
 func (c *chatCodec) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	visible := lowest(c.spec.MaxTokens, req.MaxTokens)
+	visible := lowestLimit(c.spec.MaxTokens, req.MaxTokens)
 	if visible == 0 {
 		return b
 	}

@@ -1,6 +1,6 @@
-// This file finds thoughts between <think> and </think> in the content, as servers of open
-// models leave them there. It decides as early as it can: text goes out with each delta,
-// and only what may be part of a tag is held back.
+// This file finds thoughts between <think> and </think> in the content, as servers of open models
+// leave them there. It decides as early as it can: text goes out with each delta, and only a
+// possible part of a tag is held back.
 
 package openai
 
@@ -18,7 +18,7 @@ const (
 // held has the bytes that are not decided; at most a tag's length and the blanks before it.
 // Once done is set, nobody asks it any more.
 type thinkTags struct {
-	done   bool // what follows is text
+	done   bool // the remaining content is text
 	inside bool // <think> was read, or is taken for read
 	closed bool // </think> was read, but no text yet
 	open   bool // the answer begins inside
@@ -30,15 +30,15 @@ func (t *thinkTags) reset(mode string) {
 	*t = thinkTags{done: mode == "off", open: mode == "open", held: t.held[:0]}
 }
 
-// split reads a piece of content and says what is decided of it. A tag may be split
+// splitPiece reads a piece of content and passes on the decided part of it. A tag may be split
 // anywhere.
-func (t *thinkTags) split(b []byte, say func(b []byte, thought bool)) {
+func (t *thinkTags) splitPiece(b []byte, say func(b []byte, thought bool)) {
 	t.held = append(t.held, b...)
-	if !t.inside && !t.closed && !t.begin(say) {
+	if !t.inside && !t.closed && !t.readOpening(say) {
 		return
 	}
 	if t.inside && !t.closed {
-		t.through(say)
+		t.readThoughts(say)
 	}
 	if t.closed {
 		rest := bytes.TrimLeft(t.held, blanks)
@@ -49,11 +49,11 @@ func (t *thinkTags) split(b []byte, say func(b []byte, thought bool)) {
 	}
 }
 
-// begin reads the beginning of the answer; false means that there is no more to do.
+// readOpening reads the beginning of the answer. It returns false if the piece is used up.
 //
 // Blanks before the tag are dropped with it; without a tag they are text. With open the
 // answer begins inside, with or without the tag.
-func (t *thinkTags) begin(say func(b []byte, thought bool)) bool {
+func (t *thinkTags) readOpening(say func(b []byte, thought bool)) bool {
 	b := bytes.TrimLeft(t.held, blanks)
 	if len(b) < len(thinkOpen) && string(b) == thinkOpen[:len(b)] {
 		return false
@@ -73,8 +73,8 @@ func (t *thinkTags) begin(say func(b []byte, thought bool)) bool {
 	return false
 }
 
-// through says the thoughts up to the end tag, or up to what may be its beginning.
-func (t *thinkTags) through(say func(b []byte, thought bool)) {
+// readThoughts passes on the thoughts up to the end tag, or up to a possible beginning of it.
+func (t *thinkTags) readThoughts(say func(b []byte, thought bool)) {
 	if i := bytes.Index(t.held, []byte(thinkClose)); i >= 0 {
 		say(t.held[:i], true)
 		t.held = t.held[:copy(t.held, t.held[i+len(thinkClose):])]
@@ -96,10 +96,10 @@ func partOfClose(b []byte) int {
 	return 0
 }
 
-// end says what was held back, at the end of the answer.
+// flushHeld passes on the held bytes at the end of the answer.
 //
 // An answer that ends before </think> was thought to its end.
-func (t *thinkTags) end(say func(b []byte, thought bool)) {
+func (t *thinkTags) flushHeld(say func(b []byte, thought bool)) {
 	say(t.held, t.inside || t.closed)
 	t.held = t.held[:0]
 }

@@ -8,22 +8,22 @@ import "sluice/internal/turn/chat"
 
 // chatFigures are the figures of a usage object, as the provider counts them.
 //
-// any says that at least one figure was read; a usage of nothing but null is none.
+// any is true if at least one figure was read. A usage with only null values has no figures.
 type chatFigures struct {
 	prompt, completion, total, thinking, cached int
 	any                                         bool
 }
 
-// usage reads a usage object; the last one counts. Figures that cannot be read count as
-// none: they are no reason to lose an answer that is good.
-func (d *chatDecoder) usage(c *chatChunk) error {
+// readUsage reads a usage object; the last one counts. A figure that cannot be read is ignored, so
+// that the rest of the answer survives.
+func (d *chatDecoder) readUsage(c *chatChunk) error {
 	if d.json.PeekKind() != '{' {
 		return d.json.SkipValue()
 	}
 	c.figures = chatFigures{}
-	err := d.object(c, (*chatDecoder).usageField)
+	err := d.readObject(c, (*chatDecoder).usageField)
 	if c.figures.any {
-		c.usage, c.hasUsage = c.figures.usage(), true
+		c.usage, c.hasUsage = c.figures.toUsage(), true
 	}
 	return err
 }
@@ -34,16 +34,16 @@ func (d *chatDecoder) usageField(c *chatChunk, name []byte) error {
 	f := &c.figures
 	switch string(name) {
 	case `"prompt_tokens"`:
-		return d.count(c, &f.prompt)
+		return d.readCount(c, &f.prompt)
 	case `"completion_tokens"`:
-		return d.count(c, &f.completion)
+		return d.readCount(c, &f.completion)
 	case `"total_tokens"`:
-		return d.count(c, &f.total)
+		return d.readCount(c, &f.total)
 	case `"prompt_cache_hit_tokens"`: // DeepSeek's
-		return d.count(c, &f.cached)
+		return d.readCount(c, &f.cached)
 	case `"prompt_tokens_details"`, `"completion_tokens_details"`:
 		if d.json.PeekKind() == '{' {
-			return d.object(c, (*chatDecoder).usageDetail)
+			return d.readObject(c, (*chatDecoder).usageDetail)
 		}
 	}
 	return d.json.SkipValue()
@@ -54,29 +54,29 @@ func (d *chatDecoder) usageField(c *chatChunk, name []byte) error {
 func (d *chatDecoder) usageDetail(c *chatChunk, name []byte) error {
 	switch string(name) {
 	case `"cached_tokens"`:
-		return d.count(c, &c.figures.cached)
+		return d.readCount(c, &c.figures.cached)
 	case `"reasoning_tokens"`:
-		return d.count(c, &c.figures.thinking)
+		return d.readCount(c, &c.figures.thinking)
 	}
 	return d.json.SkipValue()
 }
 
-// count keeps a figure that is a whole number in range. null and nonsense count
+// readCount keeps a figure that is a whole number in range. null and nonsense count
 // as not given: usage is never worth an answer.
-func (d *chatDecoder) count(c *chatChunk, to *int) error {
-	n, ok, err := d.figure()
+func (d *chatDecoder) readCount(c *chatChunk, to *int) error {
+	n, ok, err := d.readFigure()
 	if ok {
 		*to, c.figures.any = n, true
 	}
 	return err
 }
 
-// usage reports the figures in our terms. Reasoning is part of completion_tokens unless the
+// toUsage reports the figures in our terms. Reasoning is part of completion_tokens unless the
 // total shows that it comes on top, as xAI counts.
 //
 // With a total alone, all of it is output until the frame, which knows how long the request
 // was, says better.
-func (f *chatFigures) usage() chat.Usage {
+func (f *chatFigures) toUsage() chat.Usage {
 	if f.prompt+f.completion == 0 && f.total > 0 {
 		return chat.Usage{OutputTokens: max(0, f.total-f.thinking), ThinkingTokens: f.thinking, Estimated: true}
 	}

@@ -16,17 +16,17 @@ import (
 // appendInt appends n in decimal digits.
 func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
-// scalar returns a string, or a number as one; of anything else "".
-func scalar(v jsontext.Value) string {
+// scalarText returns a string, or a number as one; of anything else "".
+func scalarText(v jsontext.Value) string {
 	if v.Kind() == '0' {
 		return string(v)
 	}
 	return model.Unquote(v)
 }
 
-// unset returns the members that extra does not set. What it sets stays in requests,
-// whatever a provider says of it.
-func unset(extra jsontext.Value, members []string) (free []string) {
+// unsetMembers returns the members that extra does not set. Members of extra stay in requests even
+// if a provider refuses them.
+func unsetMembers(extra jsontext.Value, members []string) (free []string) {
 	o := model.Members(extra)
 	for _, name := range members {
 		if !o.HasPath(name) {
@@ -83,7 +83,8 @@ func appendCache(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.
 	return b
 }
 
-// keyOf returns the hash of whose conversation it is; of the agent, where there is none.
+// keyOf returns the hash of tenant, owner and conversation. Without a conversation it hashes the
+// agent.
 func keyOf(req *chat.ModelRequest) []byte {
 	kind, of := "conversation", req.Of.ConversationID
 	if of == "" {
@@ -98,8 +99,8 @@ func keyOf(req *chat.ModelRequest) []byte {
 	return sum[:]
 }
 
-// lowest returns the lower of two limits of tokens, of which 0 is none.
-func lowest(a, b int) int {
+// lowestLimit returns the lower of two limits of tokens. 0 turns a limit off.
+func lowestLimit(a, b int) int {
 	if a <= 0 || b <= 0 {
 		return max(a, b, 0)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Some servers cut text into deltas by UTF-16 units, so that the two escapes of a
-// surrogate pair stand in two deltas: "\ud83d" and "\ude00". What follows joins them. A
-// half that stays alone becomes a replacement character.
+// Some servers cut text into deltas by UTF-16 units, so that the two escapes of a surrogate pair
+// stand in two deltas: "\ud83d" and "\ude00". The functions below join them. A half that stays
+// alone becomes a replacement character.
 
 // halves are the half characters at the ends of a string.
 type halves struct {
@@ -31,7 +31,7 @@ func cutHalves(v jsontext.Value) (jsontext.Value, halves) {
 	if u := unitOf(inner[:escape]); u >= 0xdc00 && u <= 0xdfff {
 		h.low, inner = u, inner[escape:]
 	}
-	if n := len(inner) - escape; n >= 0 && backslashes(inner[:n])%2 == 0 {
+	if n := len(inner) - escape; n >= 0 && countBackslashes(inner[:n])%2 == 0 {
 		if u := unitOf(inner[n:]); u >= 0xd800 && u <= 0xdbff {
 			h.high, inner = u, inner[:n]
 		}
@@ -54,8 +54,8 @@ func unitOf(b []byte) rune {
 	return rune(u)
 }
 
-// backslashes returns how many of them b ends in.
-func backslashes(b []byte) (n int) {
+// countBackslashes returns how many of them b ends in.
+func countBackslashes(b []byte) (n int) {
 	for n < len(b) && b[len(b)-1-n] == '\\' {
 		n++
 	}
@@ -65,12 +65,12 @@ func backslashes(b []byte) (n int) {
 // pending is the first half of a character whose second half may come; 0: none.
 type pending rune
 
-// join appends what h.low completes, or what stays of a half that is alone, and keeps
+// joinHalf appends what h.low completes, or what stays of a half that is alone, and keeps
 // h.high. empty says that the string is, but for its halves.
 //
 // A half that is alone becomes one replacement character where it stood. An empty string
 // between two halves keeps the first one waiting.
-func (p *pending) join(b []byte, h halves, empty bool) []byte {
+func (p *pending) joinHalf(b []byte, h halves, empty bool) []byte {
 	switch {
 	case *p != 0 && h.low != 0:
 		b = utf8.AppendRune(b, utf16.DecodeRune(rune(*p), h.low))
@@ -83,8 +83,8 @@ func (p *pending) join(b []byte, h halves, empty bool) []byte {
 	return b
 }
 
-// hold keeps the half that a string ends in.
-func (p *pending) hold(h halves) {
+// holdHalf keeps the half that a string ends in.
+func (p *pending) holdHalf(h halves) {
 	if h.high != 0 {
 		*p = pending(h.high)
 	}
@@ -104,12 +104,12 @@ func (p *pending) flush(b []byte) []byte {
 // v is a string that was read, with its quotes.
 func (p *pending) unquote(b []byte, v jsontext.Value) []byte {
 	v, h := cutHalves(v)
-	b = p.join(b, h, len(v) == len(`""`))
-	if plain(v) {
+	b = p.joinHalf(b, h, len(v) == len(`""`))
+	if isPlain(v) {
 		b = append(b, v[1:len(v)-1]...)
 	} else {
 		b, _ = jsontext.AppendUnquote(b, v) // v was read: an error can report UTF-8 only
 	}
-	p.hold(h)
+	p.holdHalf(h)
 	return b
 }

@@ -23,7 +23,8 @@ import (
 	"sluice/internal/model"
 )
 
-// Preset is what the configuration calls this protocol, and where its API is.
+// Preset returns the protocol's name in the configuration, its endpoint and the variable of its
+// key.
 func Preset() model.Preset {
 	return model.Preset{Name: model.OpenAI, Protocol: model.OpenAI, Endpoint: "https://api.openai.com/v1", Keys: []string{"OPENAI_API_KEY"}}
 }
@@ -38,8 +39,8 @@ func New(spec model.Spec, opts model.Options) (*model.Model, error) {
 	return model.New(spec, model.Bearer(), codec, opts)
 }
 
-// newCodec returns the codec of a configured model. leftOut, which may be nil, is called with
-// tools that are not offered because of their schemas.
+// newCodec returns the codec of a configured model. leftOut, if not nil, is called with each tool
+// that is left out because of its schema.
 func newCodec(spec model.Spec, leftOut func(name, reason string)) (model.Codec, error) {
 	if spec.Thinking.Tokens > 0 {
 		return nil, fmt.Errorf("models.%s.thinking: a number of tokens is not known to provider openai", spec.Key)
@@ -55,14 +56,14 @@ func newCodec(spec model.Spec, leftOut func(name, reason string)) (model.Codec, 
 
 // host says which service an endpoint belongs to, as far as it matters.
 //
-// Mostly one is set or none. A server of one's own that speaks the protocol is none of
-// these.
+// Mostly one is set or none. For a self-hosted server that speaks the protocol all fields are
+// false.
 type host struct {
 	openAI, azure, deepSeek, mistral, gemini bool
 }
 
-// hostOf finds out what a server is by its host's name, or by the preset:
-// several take or want other members than OpenAI's own.
+// hostOf identifies a server by its host's name, or by the preset: several take or want other
+// members than OpenAI's own.
 //
 // A path or a port does not matter. A name is compared as a whole domain: notopenai.com is
 // not OpenAI.

@@ -1,7 +1,7 @@
-// This file reads errors of both protocols. There is no one form: OpenAI's object, a
-// string, an array around it, pydantic's list, Google's status. The result says what kind
-// of failure it is, which decides about a retry, a fallback and the error that the caller gets,
-// and which member of our request was refused, so that the next one goes without it.
+// This file reads errors of both protocols. The forms differ: OpenAI's object, a string, an array
+// around it, pydantic's list, Google's status. The result says what kind of failure it is, which
+// decides about a retry, a fallback and the error that the caller gets, and which member of our
+// request was refused, so that the next one goes without it.
 //
 // A provider's text is kept for the log and is not shown to callers.
 
@@ -21,7 +21,7 @@ import (
 	"sluice/internal/model"
 )
 
-// saysError says whether the value of a member error is one: an object, a string, or an
+// saysError reports whether the value of a member error is one: an object, a string, or an
 // array that holds one.
 func saysError(v jsontext.Value) bool {
 	switch v.Kind() {
@@ -47,11 +47,11 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 	r := &model.Refusal{
 		Status:  status,
 		Type:    cmp.Or(model.Word(model.Unquote(typ)), model.Word(model.Unquote(e.Get("status")))), // Google's name
-		Code:    model.Word(scalar(code)),
-		Message: message(e),
+		Code:    model.Word(scalarText(code)),
+		Message: errorText(e),
 	}
 	if r.Status == 0 {
-		r.Status = numeric(e)
+		r.Status = errorStatus(e)
 	}
 	r.Kind = kindOf(r)
 	if r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity {
@@ -69,8 +69,9 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 // members that it does not accept.
 const maxPlain = 512
 
-// passedOn returns e with what the provider behind it has said, in metadata.raw, in place of
-// its own words, which are "Provider returned error" (OpenRouter); nil: it said nothing.
+// passedOn returns e with the error of the provider behind OpenRouter, from metadata.raw. It
+// replaces OpenRouter's own message, "Provider returned error". It returns nil without such an
+// error.
 func passedOn(e model.Object) model.Object {
 	raw := model.Unquote(model.Members(e.Get("metadata")).Get("raw"))
 	if raw == "" {
@@ -89,10 +90,10 @@ func passedOn(e model.Object) model.Object {
 	return said
 }
 
-// errorObject finds the error in a body: {"error": …}, [{"error": …}], or the error
-// itself. One that is a string becomes the message.
+// errorObject finds the error in a body: {"error": …}, [{"error": …}], or the error itself. A text
+// becomes the message.
 //
-// nil: there is none. The search goes down four levels at most.
+// It returns nil if the body does not contain an error. The search goes down four levels at most.
 func errorObject(v jsontext.Value) model.Object {
 	for range 4 { // an array in an error in an array
 		switch v.Kind() {
@@ -123,18 +124,18 @@ func errorObject(v jsontext.Value) model.Object {
 	return nil
 }
 
-// numeric returns an error's own HTTP status, or 0.
-func numeric(e model.Object) int {
+// errorStatus returns an error's own HTTP status, or 0.
+func errorStatus(e model.Object) int {
 	for _, name := range []string{"status_code", "code", "status"} {
-		if n, err := strconv.Atoi(scalar(e.Get(name))); err == nil && n >= 400 && n < 600 {
+		if n, err := strconv.Atoi(scalarText(e.Get(name))); err == nil && n >= 400 && n < 600 {
 			return n
 		}
 	}
 	return 0
 }
 
-// message returns the text of an error. If it is not a string, as Mistral's, it returns the JSON.
-func message(e model.Object) string {
+// errorText returns the text of an error. If it is not a string, as Mistral's, it returns the JSON.
+func errorText(e model.Object) string {
 	for _, name := range []string{"message", "detail", "error"} {
 		switch v := e.Get(name); v.Kind() {
 		case '"':
@@ -149,7 +150,7 @@ func message(e model.Object) string {
 // kinds are what codes and types of errors mean, whatever the status.
 var kinds = map[string]model.Kind{
 	"insufficient_quota":        model.KindQuota,
-	"tool_use_failed":           model.KindMalformed, // Groq's, of what the model wrote
+	"tool_use_failed":           model.KindMalformed, // Groq's, for a call that the model wrote
 	"json_validate_failed":      model.KindMalformed,
 	"content_filter":            model.KindBlocked,
 	"invalid_api_key":           model.KindMisconfigured, // also as a 400
@@ -157,10 +158,10 @@ var kinds = map[string]model.Kind{
 	"exceed_context_size_error": model.KindOverflow, // llama.cpp's
 }
 
-// kindOf says what the provider's words mean, beyond the status.
+// kindOf returns the meaning of the provider's words, beyond the status.
 //
-// The provider's code wins over the status, since several services answer 400 or 429 for
-// what is neither. A status of 0 means that the error came within a stream.
+// The provider's code wins over the status, since several services reply 400 or 429 to other
+// faults. A status of 0 means that the error came within a stream.
 func kindOf(r *model.Refusal) model.Kind {
 	if kind, ok := kindOfCode(r); ok {
 		return kind
@@ -176,12 +177,12 @@ func kindOf(r *model.Refusal) model.Kind {
 		return model.KindStatus
 	}
 	if r.Type+r.Code+r.Message == "" {
-		return model.KindStatus // it may be no error at all
+		return model.KindStatus // it may be something else than an error
 	}
 	return kindInStream(r)
 }
 
-// kindOfCode returns what the codes mean that count with any status.
+// kindOfCode returns the kind for a code that counts with any status.
 func kindOfCode(r *model.Refusal) (kind model.Kind, ok bool) {
 	for _, word := range []string{r.Code, r.Type} {
 		if kind, ok := kinds[word]; ok {
@@ -194,7 +195,7 @@ func kindOfCode(r *model.Refusal) (kind model.Kind, ok bool) {
 	return model.KindStatus, false
 }
 
-// kindInStream returns what the words mean of an error without a status.
+// kindInStream returns the kind of an error without a status.
 func kindInStream(r *model.Refusal) model.Kind {
 	for _, word := range []string{r.Code, r.Type} {
 		switch {
@@ -211,7 +212,7 @@ func kindInStream(r *model.Refusal) model.Kind {
 	return model.KindServer
 }
 
-// tooLong matches the texts of providers that have no code for a request that is too long.
+// tooLong matches the texts of providers without a code for a request that is too long.
 var tooLong = regexp.MustCompile(`(?i)(maximum|exceeds?( the)?( available)?|model's) (model )?context|context (length|window|size) (is )?(exceeded|of)|prompt is too long|too many (input )?tokens`)
 
 // retryInfo reads the google.rpc.RetryInfo among an error's details.
@@ -262,7 +263,7 @@ func inText(text string, ours []string) string {
 	return ""
 }
 
-// isLimit says whether a member carries a number that can be wrong by itself.
+// isLimit reports whether a member carries a number that can be wrong by itself.
 func isLimit(name string) bool { return name == "max_tokens" || name == "max_completion_tokens" }
 
 var (
@@ -369,8 +370,8 @@ func joinLoc(parts []jsontext.Value) string {
 	return string(b)
 }
 
-// inReport returns the member that a report of the validator is about. found is false if o is
-// no report of a member that is refused.
+// inReport returns the member in a report of the validator. found is false if o does not report a
+// refused member.
 func inReport(o model.Object, ours []string) (name string, found bool) {
 	loc := model.Strings(o.Get("loc"))
 	if len(loc) == 0 {

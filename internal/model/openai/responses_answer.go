@@ -17,31 +17,31 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// responsesAnswer reads the events of one answer. Text comes in deltas; calls and what
-// goes back are read from the item that is done: its id may differ from that of the
-// deltas and of the item as it was announced.
+// responsesAnswer reads the events of one answer. Text comes in deltas. Calls and kept parts are
+// read from the item that is done, because its id may differ from that of the deltas and of the
+// announced item.
 type responsesAnswer struct {
 	codec   *responsesCodec
 	decoder responsesDecoder
 	tools   *tool.Set // on offer; nil: not known
 
-	usage     chat.Usage
-	hasUsage  bool
-	finish    model.FinishWords
-	note      model.Note
-	budget    model.Budget // of all that was taken
-	announced int          // bytes of arguments that were counted; the item that is done has them again
-	ids       model.IDs    // of the calls
-	calls     responsesCalls
-	texts     responsesTexts // of the message at hand
-	thoughts  responsesTexts // of the reasoning at hand
-	kind      responsesKind  // of its deltas that count; 0: none came
-	done      []string       // ids of the items that are done, calls left out
-	held      []chat.Part    // for the next text or the end: until then the answer may be asked for again
-	reasoned  bool           // a reasoning item is kept
-	whole     bool           // the reply is one document
-	halves    [2]pending     // of text and of thoughts: what a delta ended inside of
-	malformed error          // of a call that is of no use; it does not count if the answer was cut off
+	usage      chat.Usage
+	hasUsage   bool
+	finish     model.FinishWords
+	stats      model.Stats
+	budget     model.Budget // of all that was taken
+	announced  int          // bytes of arguments that were counted; the item that is done has them again
+	ids        model.IDs    // of the calls
+	calls      responsesCalls
+	texts      responsesTexts // of the message at hand
+	thoughts   responsesTexts // of the reasoning at hand
+	kind       responsesKind  // of its deltas that count; 0: none came
+	done       []string       // ids of the items that are done, calls left out
+	held       []chat.Part    // for the next text or the end: until then the answer may be asked for again
+	reasoned   bool           // a reasoning item is kept
+	isDocument bool           // the reply is one document
+	halves     [2]pending     // of text and of thoughts: half characters at the end of a delta
+	malformed  error          // of a call that is of no use; it does not count if the answer was cut off
 }
 
 // Reset makes a ready for another answer.
@@ -50,66 +50,66 @@ func (a *responsesAnswer) Reset() {
 	a.decoder.begin(nil) // let go of the data
 }
 
-// Asked implements model.Asker.
-func (a *responsesAnswer) Asked(req *chat.ModelRequest) {
+// SetRequest implements model.Asker.
+func (a *responsesAnswer) SetRequest(req *chat.ModelRequest) {
 	a.tools = req.Tools
-	a.ids.Asked(req.Messages)
+	a.ids.ResetFor(req.Messages)
 }
 
-// Note returns what the log reports.
-func (a *responsesAnswer) Note() model.Note {
-	a.note.Size = a.budget.Size
-	return a.note
+// Stats returns the figures of the answer so far, for the log.
+func (a *responsesAnswer) Stats() model.Stats {
+	a.stats.Size = a.budget.Size
+	return a.stats
 }
 
-// Over says that the response has ended.
-func (a *responsesAnswer) Over() bool { return a.finish.End != model.EndNone }
+// HasEnded says that the response has ended.
+func (a *responsesAnswer) HasEnded() bool { return a.finish.End != model.EndNone }
 
 // Finished is the same: the event that says how the response ends is the last one.
-func (a *responsesAnswer) Finished() bool { return a.Over() }
+func (a *responsesAnswer) Finished() bool { return a.HasEnded() }
 
 // Decode reads one event.
 //
 // Events behind the end are ignored. An event that is not known says nothing.
 func (a *responsesAnswer) Decode(name string, data []byte, c *chat.Chunk) error {
-	if a.Over() || string(data) == "[DONE]" { // which some send, as in Chat Completions
+	if a.HasEnded() || string(data) == "[DONE]" { // which some send, as in Chat Completions
 		return nil
 	}
-	ev, err := a.decoder.event(name, data)
+	ev, err := a.decoder.readEvent(name, data)
 	if err != nil {
 		return err
 	}
 	switch ev.kind {
 	case responsesText:
-		return a.delta(&ev, false, c)
+		return a.addDelta(&ev, false, c)
 	case responsesSummary, responsesReasoning:
-		return a.thought(&ev, c)
+		return a.addThought(&ev, c)
 	case responsesArguments, responsesArgumentsDone, responsesItemAdded:
-		return a.announce(&ev)
+		return a.announceCall(&ev)
 	case responsesItemDone:
-		return a.item(ev.item, ev.place.item, c)
+		return a.addItem(ev.item, ev.place.item, c)
 	case responsesCompleted, responsesIncomplete, responsesFailed:
-		body, err := a.decoder.body(ev.response)
+		body, err := a.decoder.readBody(ev.response)
 		if err != nil {
 			return err
 		}
-		return a.judge(ev.kind, &body, c)
+		return a.judgeEnd(ev.kind, &body, c)
 	case responsesError:
-		return a.refused(ev.failure)
+		return a.refusedError(ev.failure)
 	case responsesPing:
-		a.note.Pings++
+		a.stats.Pings++
 	}
 	return nil
 }
 
-// Whole reads a reply that is a response in one piece.
+// DecodeDocument reads a reply that is a response in one piece.
 //
 // The items are taken as if each had just been done, with their texts.
-func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
+func (a *responsesAnswer) DecodeDocument(data []byte, c *chat.Chunk) error {
 	if jsontext.Value(data).Kind() != '{' {
 		return fmt.Errorf("%w: no object", model.ErrUnreadable)
 	}
-	body, err := a.decoder.body(data)
+	body, err := a.decoder.readBody(data)
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,13 @@ func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 	case body.output.Kind() != '[':
 		return fmt.Errorf("%w: no output", model.ErrUnreadable)
 	}
-	a.whole = true
+	a.isDocument = true
 	for _, item := range model.Elements(body.output) {
-		if err := a.item(item, -1, c); err != nil {
+		if err := a.addItem(item, -1, c); err != nil {
 			return err
 		}
 	}
-	return a.judge(kind, &body, c)
+	return a.judgeEnd(kind, &body, c)
 }
 
 // End completes the answer.
@@ -134,10 +134,10 @@ func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 // A malformed call counts only in an answer that is whole: one that was cut at its limit
 // often ends within a call.
 func (a *responsesAnswer) End(c *chat.Chunk) error {
-	if err := a.text(string(a.halves[0].flush(nil)), a.texts.place, false, c); err != nil {
+	if err := a.addText(string(a.halves[0].flush(nil)), a.texts.place, false, c); err != nil {
 		return err
 	}
-	a.hand(c)
+	a.appendHeld(c)
 	c.Finish = chat.FinishStop
 	if a.hasUsage {
 		c.Usage = &a.usage
@@ -150,15 +150,15 @@ func (a *responsesAnswer) End(c *chat.Chunk) error {
 		return nil // a call that was cut off as well is dropped
 	case a.malformed != nil:
 		return a.malformed
-	case a.note.TextLength == 0 && !a.ids.Any():
+	case a.stats.TextLength == 0 && !a.ids.Any():
 		return model.ErrNoText
 	}
 	return nil
 }
 
-// thought takes a piece of reasoning. Some servers send it twice, as reasoning and as its summary:
+// addThought takes a piece of reasoning. Some servers send it twice, as reasoning and as its summary:
 // the kind that comes first counts.
-func (a *responsesAnswer) thought(ev *responsesEvent, c *chat.Chunk) error {
+func (a *responsesAnswer) addThought(ev *responsesEvent, c *chat.Chunk) error {
 	if ev.place.item >= 0 && ev.place.item != a.thoughts.place.item {
 		a.kind = responsesOther
 	}
@@ -168,42 +168,42 @@ func (a *responsesAnswer) thought(ev *responsesEvent, c *chat.Chunk) error {
 	if a.kind != ev.kind {
 		return nil
 	}
-	return a.delta(ev, true, c)
+	return a.addDelta(ev, true, c)
 }
 
-// delta takes a piece of text. null is allowed, as some servers send it; any other
+// addDelta takes a piece of text. null is allowed, as some servers send it; any other
 // type is a fault of the answer.
-func (a *responsesAnswer) delta(ev *responsesEvent, thought bool, c *chat.Chunk) error {
+func (a *responsesAnswer) addDelta(ev *responsesEvent, thought bool, c *chat.Chunk) error {
 	switch ev.delta.Kind() {
 	case '"':
 		place := ev.place
 		if !thought {
 			place.part = -1 // parts of a message are one text
 		}
-		return a.text(a.goesOn(ev.delta, thought), place, thought, c)
+		return a.addText(a.goesOn(ev.delta, thought), place, thought, c)
 	case 'n', 0: // null, or none
 		return nil
 	}
-	return a.decoder.unreadable(errWrongType)
+	return a.decoder.unreadableError(errWrongType)
 }
 
-// announce takes what comes of a call before its item is done, or in place of that.
-func (a *responsesAnswer) announce(ev *responsesEvent) error {
+// announceCall takes the events of a call before its item is done.
+func (a *responsesAnswer) announceCall(ev *responsesEvent) error {
 	if ev.kind == responsesItemAdded {
 		if ev.item.Kind() != '{' {
 			return nil
 		}
-		item, err := a.decoder.item(ev.item)
+		item, err := a.decoder.readItem(ev.item)
 		if err != nil || item.kind != "function_call" {
 			return err
 		}
-		a.calls.add(ev.place.item, &item)
+		a.calls.addCall(ev.place.item, &item)
 		a.announced += len(item.arguments)
 		return a.budget.Grow(callOverhead + len(item.name) + len(item.callID) + len(item.id) + len(item.arguments))
 	}
 	grown := len(ev.delta)
-	if call := a.calls.target(ev); call != nil {
-		grown = call.accept(ev)
+	if call := a.calls.targetCall(ev); call != nil {
+		grown = call.acceptArguments(ev)
 	}
 	a.announced += grown
 	return a.budget.Grow(grown) // a sign of life
@@ -221,9 +221,9 @@ func (a *responsesAnswer) goesOn(v jsontext.Value, thought bool) string {
 	return string(d.text)
 }
 
-// text adds text to the chunk. An empty piece makes no part: it would look like
+// addText adds text to the chunk. An empty piece does not make a part, because a part looks like
 // progress.
-func (a *responsesAnswer) text(s string, at responsesPlace, thought bool, c *chat.Chunk) error {
+func (a *responsesAnswer) addText(s string, at responsesPlace, thought bool, c *chat.Chunk) error {
 	if s == "" {
 		return nil
 	}
@@ -231,10 +231,10 @@ func (a *responsesAnswer) text(s string, at responsesPlace, thought bool, c *cha
 	if thought {
 		texts = &a.thoughts
 	}
-	s = texts.next(s, at)
+	s = texts.nextText(s, at)
 	if !thought {
-		a.hand(c)
-		a.note.TextLength += len(s)
+		a.appendHeld(c)
+		a.stats.TextLength += len(s)
 	}
 	c.Parts = append(c.Parts, chat.Part{Text: s, Thought: thought})
 	return a.budget.Grow(len(s))
@@ -243,20 +243,21 @@ func (a *responsesAnswer) text(s string, at responsesPlace, thought bool, c *cha
 // responsesTexts keeps texts apart that are not one: those of several messages, or of several parts
 // of a summary.
 type responsesTexts struct {
-	begun bool           // some text came
-	shown bool           // some text came of the item at hand
-	place responsesPlace // of the latest text
-	lines int            // how many line breaks the latest text ends in
+	begun   bool           // some text came
+	hasText bool           // some text came of the item at hand
+	place   responsesPlace // of the latest text
+	lines   int            // how many line breaks the latest text ends in
 }
 
-// next returns the next text, which begins with a blank line if it is another than the one before.
-func (t *responsesTexts) next(s string, at responsesPlace) string {
-	other := !t.shown || differ(at.item, t.place.item) || differ(at.part, t.place.part)
+// nextText returns the next text. It begins with a blank line if it belongs to another item or part
+// than the text before.
+func (t *responsesTexts) nextText(s string, at responsesPlace) string {
+	other := !t.hasText || areDifferent(at.item, t.place.item) || areDifferent(at.part, t.place.part)
 	if t.begun && other {
 		lines := t.lines + len(s) - len(strings.TrimLeft(s, "\n"))
 		s = blankLine[min(lines, len(blankLine)):] + s
 	}
-	t.begun, t.shown, t.place = true, true, at
+	t.begun, t.hasText, t.place = true, true, at
 	t.lines = len(s) - len(strings.TrimRight(s, "\n"))
 	return s
 }
@@ -264,48 +265,48 @@ func (t *responsesTexts) next(s string, at responsesPlace) string {
 // blankLine is what keeps two texts apart.
 const blankLine = "\n\n"
 
-// differ reports whether two numbers of places are known and not the same.
-func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
+// areDifferent reports whether two numbers of places are known and not the same.
+func areDifferent(a, b int) bool { return a >= 0 && b >= 0 && a != b }
 
-// hold keeps p until something is shown after it, or the answer ends, and counts its size
+// holdPart keeps p until something is shown after it, or the answer ends, and counts its size
 // against the bound of an answer.
-func (a *responsesAnswer) hold(p chat.Part, size int) error {
+func (a *responsesAnswer) holdPart(p chat.Part, size int) error {
 	a.held = append(a.held, p)
 	return a.budget.Grow(size)
 }
 
-// hand hands on what was held.
-func (a *responsesAnswer) hand(c *chat.Chunk) {
+// appendHeld hands on the held parts.
+func (a *responsesAnswer) appendHeld(c *chat.Chunk) {
 	c.Parts = append(c.Parts, a.held...)
 	a.held = nil
 }
 
-// item takes an item that is done. Its texts mostly came as deltas before. One that is done again
-// says nothing.
+// addItem takes an item that is done. Its texts mostly came as deltas before. A repeated item is
+// ignored.
 //
-// v is part of the event's data; what is kept of it is copied.
-func (a *responsesAnswer) item(v jsontext.Value, place int, c *chat.Chunk) error {
+// v is part of the event's data: kept bytes are copied.
+func (a *responsesAnswer) addItem(v jsontext.Value, place int, c *chat.Chunk) error {
 	if v.Kind() != '{' {
 		return nil
 	}
-	item, err := a.decoder.item(v)
+	item, err := a.decoder.readItem(v)
 	if err != nil {
 		return err
 	}
 	switch item.kind {
 	case "message":
-		return a.message(&item, c)
+		return a.addMessage(&item, c)
 	case "reasoning":
-		return a.reasoning(v, &item, c)
+		return a.addReasoning(v, &item, c)
 	case "function_call":
-		a.calls.complete(place, &item)
-		return a.call(&item)
+		a.calls.completeItem(place, &item)
+		return a.addCall(&item)
 	}
-	return nil // tools that the provider runs itself, and what is yet to come
+	return nil // tools that the provider runs itself, and future types
 }
 
-// again says whether an item was done before. Ids are few, and may be missing.
-func (a *responsesAnswer) again(item *responsesItem) bool {
+// isRepeat reports whether an item was done before. Ids are few, and may be missing.
+func (a *responsesAnswer) isRepeat(item *responsesItem) bool {
 	if item.id == "" || len(item.id) > maxResponsesID {
 		return false
 	}
@@ -321,73 +322,73 @@ func (a *responsesAnswer) again(item *responsesItem) bool {
 // maxItems bounds the ids that are looked through.
 const maxItems = 64
 
-// message keeps what a message is known by, which stands for the texts before it: its
-// phase, because models that distinguish comments from answers want it back, and after
-// reasoning its id. A text of which no delta came is taken from here.
-func (a *responsesAnswer) message(item *responsesItem, c *chat.Chunk) error {
-	if a.again(item) {
+// addMessage keeps the phase of a message for the texts before it, because models that distinguish
+// comments from answers want it back. After reasoning it keeps the id too. A text without deltas is
+// taken from here.
+func (a *responsesAnswer) addMessage(item *responsesItem, c *chat.Chunk) error {
+	if a.isRepeat(item) {
 		return nil
 	}
-	if !a.texts.shown {
+	if !a.texts.hasText {
 		none := responsesPlace{-1, -1}
-		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, none, false, c) })
+		err := a.decoder.readTexts(item.content, func(s string) error { return a.addText(s, none, false, c) })
 		if err != nil {
 			return err
 		}
 	}
-	a.texts.shown = false
-	kept := responsesKept{id: a.link(item), phase: item.phase}
+	a.texts.hasText = false
+	kept := responsesKept{id: a.linkedID(item), phase: item.phase}
 	if kept == (responsesKept{}) || len(kept.phase) > maxResponsesID {
 		return nil
 	}
-	return a.hold(chat.Part{Kept: kept.message()}, len(kept.id)+len(kept.phase))
+	return a.holdPart(chat.Part{Kept: kept.messageJSON()}, len(kept.id)+len(kept.phase))
 }
 
-// link returns the id of an item that reasoning led to: a reasoning item that goes back
+// linkedID returns the id of an item that reasoning led to: a reasoning item that goes back
 // is answered with 400 unless the item that followed it does so under its id.
-func (a *responsesAnswer) link(item *responsesItem) string {
+func (a *responsesAnswer) linkedID(item *responsesItem) string {
 	if !a.reasoned || len(item.id) > maxResponsesID {
 		return ""
 	}
 	return item.id
 }
 
-// canReturn says whether a thought says something to the provider in the next request.
+// canReturn reports whether a thought says something to the provider in the next request.
 func (a *responsesAnswer) canReturn(item *responsesItem) bool {
 	return a.codec.stored || item.sealed || len(model.Elements(item.content)) > 0
 }
 
-// reasoning keeps the item as it is. One that says nothing without the provider's memory
-// cannot go back: an id alone is answered with 404, as nothing was stored. A summary of which no
-// delta came is taken from here, and where nothing is streamed the reasoning itself.
-func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, c *chat.Chunk) error {
-	if a.again(item) {
+// addReasoning keeps the item as it is. An item that is useless without the provider's memory does
+// not go back: the API replies 404 to an id alone, as nothing was stored. A summary without deltas
+// is taken from here. In a document without a summary the reasoning itself is taken.
+func (a *responsesAnswer) addReasoning(v jsontext.Value, item *responsesItem, c *chat.Chunk) error {
+	if a.isRepeat(item) {
 		return nil
 	}
 	for i, texts := range []jsontext.Value{item.summary, item.content} {
-		if a.thoughts.shown || i > 0 && !a.whole {
+		if a.thoughts.hasText || i > 0 && !a.isDocument {
 			break
 		}
 		at := responsesPlace{-1, -1}
-		err := a.decoder.texts(texts, func(s string) error {
+		err := a.decoder.readTexts(texts, func(s string) error {
 			at.part++
-			return a.text(s, at, true, c)
+			return a.addText(s, at, true, c)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	a.thoughts.shown, a.kind = false, responsesOther
+	a.thoughts.hasText, a.kind = false, responsesOther
 	if !a.canReturn(item) || !v.IsValid() {
 		return nil
 	}
 	a.reasoned = true
-	return a.hold(chat.Part{Kept: string(v)}, len(v))
+	return a.holdPart(chat.Part{Kept: string(v)}, len(v))
 }
 
-// call takes a call that is whole, unless it came before. Whether its arguments fit the tool is
+// addCall takes a call that is whole, unless it came before. Whether its arguments fit the tool is
 // not judged here: the model reads it.
-func (a *responsesAnswer) call(item *responsesItem) error {
+func (a *responsesAnswer) addCall(item *responsesItem) error {
 	args := model.FirstArguments(item.arguments)
 	reason := model.CallFault(item.name, args)
 	if item.status == "incomplete" {
@@ -402,45 +403,45 @@ func (a *responsesAnswer) call(item *responsesItem) error {
 	if call == nil {
 		return a.budget.Grow(len(args))
 	}
-	kept := responsesKept{id: a.link(item)}
+	kept := responsesKept{id: a.linkedID(item)}
 	size := len(call.ID) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
 	a.announced = 0
-	return a.hold(chat.Part{Call: call, Kept: kept.call()}, size)
+	return a.holdPart(chat.Part{Call: call, Kept: kept.callJSON()}, size)
 }
 
-// judge reads how the response ended: from its status, which says more, before the event.
+// judgeEnd reads how the response ended. The status says more than the event and wins.
 //
 // A status that names no end leaves the answer open; the stream must continue, or it was cut.
-func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat.Chunk) error {
+func (a *responsesAnswer) judgeEnd(kind responsesKind, body *responsesBody, c *chat.Chunk) error {
 	if body.hasUsage {
 		a.usage, a.hasUsage = body.usage, true
 		c.Usage = &a.usage
 	}
-	a.note.Model = body.model
+	a.stats.Model = body.model
 	switch {
 	case kind == responsesFailed || body.status == "failed" || body.status == "cancelled":
-		a.note.Finish = model.Word(body.status)
-		return a.refused(body.failure)
+		a.stats.Finish = model.Word(body.status)
+		return a.refusedError(body.failure)
 	case kind == responsesIncomplete || body.status == "incomplete":
-		a.incomplete(body.reason)
+		a.setIncomplete(body.reason)
 	case body.status == "queued" || body.status == "in_progress":
 		a.finish.Word = body.status // no end
 	default:
 		a.finish.Add([]byte(cmp.Or(body.status, "completed")))
 	}
-	a.note.Finish, a.note.Unknown = model.Word(a.finish.Word), model.Word(a.finish.Unknown)
+	a.stats.Finish, a.stats.Unknown = model.Word(a.finish.Word), model.Word(a.finish.Unknown)
 	if err := a.finish.Err(); err != nil {
 		return err
 	}
-	if !a.Over() {
+	if !a.HasEnded() {
 		return nil
 	}
-	return a.late(body, c)
+	return a.addMissing(body, c)
 }
 
-// incomplete takes the reason why a response is not complete. One that says nothing bad is a limit
-// of tokens.
-func (a *responsesAnswer) incomplete(reason string) {
+// setIncomplete takes the reason why a response is not complete. An unknown or harmless reason
+// counts as a limit of tokens.
+func (a *responsesAnswer) setIncomplete(reason string) {
 	end, known := model.EndOf(reason)
 	if end == model.EndStop {
 		end = model.EndMaxTokens
@@ -449,22 +450,22 @@ func (a *responsesAnswer) incomplete(reason string) {
 	a.finish.Set(end, known || reason == "")
 }
 
-// late takes from the whole response what no event brought: the text, thoughts before it, and calls
-// that were announced; if nothing at all came, other calls too.
-func (a *responsesAnswer) late(body *responsesBody, c *chat.Chunk) error {
-	nothing, silent := a.note.TextLength == 0 && !a.ids.Any(), a.note.TextLength == 0
+// addMissing takes the parts of the whole response that no event brought: the text with the
+// thoughts before it, and announced calls. Other calls count only if the answer is empty so far.
+func (a *responsesAnswer) addMissing(body *responsesBody, c *chat.Chunk) error {
+	nothing, silent := a.stats.TextLength == 0 && !a.ids.Any(), a.stats.TextLength == 0
 	var output []responsesItem // the calls
 	for _, v := range model.Elements(body.output) {
-		item, err := a.decoder.item(v)
+		item, err := a.decoder.readItem(v)
 		switch {
 		case err != nil:
 			return err
 		case item.kind == "message" && silent:
-			err = a.message(&item, c)
+			err = a.addMessage(&item, c)
 		case item.kind == "reasoning" && silent:
-			err = a.reasoning(v, &item, c)
+			err = a.addReasoning(v, &item, c)
 		case item.kind == "function_call" && nothing && len(a.calls.list) == 0:
-			err = a.call(&item)
+			err = a.addCall(&item)
 		case item.kind == "function_call":
 			output = append(output, item)
 		}
@@ -475,17 +476,17 @@ func (a *responsesAnswer) late(body *responsesBody, c *chat.Chunk) error {
 	if a.finish.End != model.EndStop {
 		return nil // a call that was not done was cut
 	}
-	for item := range a.calls.rest(output) {
-		if err := a.call(item); err != nil {
+	for item := range a.calls.unfinishedCalls(output) {
+		if err := a.addCall(item); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refused reads the error member of a response that failed. There is no HTTP status:
+// refusedError reads the error member of a response that failed. An HTTP status is missing, because
 // the stream began with 200.
-func (a *responsesAnswer) refused(failure jsontext.Value) error {
+func (a *responsesAnswer) refusedError(failure jsontext.Value) error {
 	r := a.codec.Refuse(0, nil, failure)
 	if r.Kind == model.KindBlocked {
 		return &model.Blocked{Reason: "content_filter"}

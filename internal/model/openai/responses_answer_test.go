@@ -308,9 +308,9 @@ func TestResponsesSignsOfLife(t *testing.T) {
 		{`{"type":"response.output_text.delta","delta":""}`, false},
 		{responsesHello, true},
 	} {
-		before := a.Note().Size
-		if err := a.Decode("", []byte(tc.event), &c); err != nil || (a.Note().Size > before) != tc.grows {
-			t.Errorf("%s: from %d to %d bytes, %v", tc.event, before, a.Note().Size, err)
+		before := a.Stats().Size
+		if err := a.Decode("", []byte(tc.event), &c); err != nil || (a.Stats().Size > before) != tc.grows {
+			t.Errorf("%s: from %d to %d bytes, %v", tc.event, before, a.Stats().Size, err)
 		}
 	}
 }
@@ -324,13 +324,13 @@ func TestResponsesReset(t *testing.T) {
 	if _, err := readResponses(a, bytes.NewReader(first)); !errors.Is(err, model.ErrMalformedCall) {
 		t.Error(err)
 	}
-	want := model.Note{TextLength: 5, Finish: "completed", Model: "gpt-5-2025-08-07"}
-	if diff := cmp.Diff(want, a.Note(), cmpopts.IgnoreFields(model.Note{}, "Size")); diff != "" {
+	want := model.Stats{TextLength: 5, Finish: "completed", Model: "gpt-5-2025-08-07"}
+	if diff := cmp.Diff(want, a.Stats(), cmpopts.IgnoreFields(model.Stats{}, "Size")); diff != "" {
 		t.Errorf("note (-want +got):\n%s", diff)
 	}
 	a.Reset()
-	if a.Over() || a.Note() != (model.Note{}) {
-		t.Errorf("over %v, note %v", a.Over(), a.Note())
+	if a.HasEnded() || a.Stats() != (model.Stats{}) {
+		t.Errorf("over %v, note %v", a.HasEnded(), a.Stats())
 	}
 	got, err := readResponses(a, bytes.NewReader(responsesWire(responsesCallEvent(`"id":"fc_1","call_id":"c1","name":"add"`), `{"type":"response.completed","response":{}}`)))
 	if err != nil || len(got.Calls) != 1 || got.Parts[0].Kept != "" || got.Calls[0].ID != "c1" || got.Usage != nil {
@@ -347,7 +347,7 @@ func TestResponsesWhole(t *testing.T) {
 			a := newResponses(model.Spec{}, nil).NewAnswer()
 			got := new(responsesRead)
 			var c chat.Chunk
-			err := a.Whole(lastResponse(t, rec.Wire), &c)
+			err := a.DecodeDocument(lastResponse(t, rec.Wire), &c)
 			got.add(&c)
 			if err == nil {
 				c = chat.Chunk{}
@@ -358,11 +358,11 @@ func TestResponsesWhole(t *testing.T) {
 		})
 	}
 	a := newResponses(model.Spec{}, nil).NewAnswer()
-	if err := errors.Join(a.Whole([]byte(`{"status":"in_progress","output":[]}`), new(chat.Chunk)), a.End(new(chat.Chunk))); !errors.Is(err, model.ErrCut) {
+	if err := errors.Join(a.DecodeDocument([]byte(`{"status":"in_progress","output":[]}`), new(chat.Chunk)), a.End(new(chat.Chunk))); !errors.Is(err, model.ErrCut) {
 		t.Errorf("a response under way: %v, want %v", err, model.ErrCut)
 	}
 	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"output":{}}`, `{"output":[`, `{"output":[]}{}`, `<html>`} {
-		if err := newResponses(model.Spec{}, nil).NewAnswer().Whole([]byte(body), new(chat.Chunk)); !errors.Is(err, model.ErrUnreadable) {
+		if err := newResponses(model.Spec{}, nil).NewAnswer().DecodeDocument([]byte(body), new(chat.Chunk)); !errors.Is(err, model.ErrUnreadable) {
 			t.Errorf("%s: %v, want %v", body, err, model.ErrUnreadable)
 		}
 	}
@@ -404,7 +404,7 @@ func FuzzResponsesEvent(f *testing.F) {
 		c := new(chat.Chunk)
 		err := a.Decode(name, data, c)
 		if w := codec.NewAnswer(); err == nil {
-			_ = w.Whole(data, c)
+			_ = w.DecodeDocument(data, c)
 		}
 		for _, p := range c.Parts {
 			if !utf8.ValidString(p.Text) {

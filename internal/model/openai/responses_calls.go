@@ -16,29 +16,29 @@ import (
 
 // announcedCall is a call that was announced.
 type announcedCall struct {
-	place  int             // in the output; -1: not known
-	item   responsesItem   // as it was announced
-	pieces model.Arguments // the deltas
-	half   pending         // of a character that the last one ended inside of
-	whole  jsontext.Value  // of arguments.done
-	ended  bool            // its item is done
+	place         int             // in the output; -1: not known
+	item          responsesItem   // as it was announced
+	pieces        model.Arguments // the deltas
+	half          pending         // of a character that the last one ended inside of
+	doneArguments jsontext.Value  // of arguments.done
+	ended         bool            // its item is done
 }
 
-// responsesCalls are the calls of one response, in the order in which they were announced.
+// responsesCalls are the calls of one response, in the order of their announcement.
 type responsesCalls struct{ list []announcedCall }
 
-// add announces a call, unless it was announced before.
-func (cs *responsesCalls) add(place int, item *responsesItem) {
-	if cs.find(place, item.id, item.callID) == nil {
+// addCall announces a call, unless it was announced before.
+func (cs *responsesCalls) addCall(place int, item *responsesItem) {
+	if cs.findCall(place, item.id, item.callID) == nil {
 		call := announcedCall{place: place, item: *item}
 		call.item.arguments = bytes.Clone(item.arguments)
 		cs.list = append(cs.list, call)
 	}
 }
 
-// find returns the call of a place, or else of an id, or nil. Ids may change between the events of
+// findCall returns the call of a place, or else of an id, or nil. Ids may change between the events of
 // one call.
-func (cs *responsesCalls) find(place int, id, callID string) *announcedCall {
+func (cs *responsesCalls) findCall(place int, id, callID string) *announcedCall {
 	for i := range cs.list {
 		call := &cs.list[i]
 		if place >= 0 && call.place >= 0 {
@@ -54,10 +54,10 @@ func (cs *responsesCalls) find(place int, id, callID string) *announcedCall {
 	return nil
 }
 
-// target returns the call that an event about arguments belongs to: without a place and an id, the
+// targetCall returns the call that an event about arguments belongs to: without a place and an id, the
 // last one. nil: none was announced.
-func (cs *responsesCalls) target(ev *responsesEvent) *announcedCall {
-	if call := cs.find(ev.place.item, model.Unquote(ev.itemID), ""); call != nil {
+func (cs *responsesCalls) targetCall(ev *responsesEvent) *announcedCall {
+	if call := cs.findCall(ev.place.item, model.Unquote(ev.itemID), ""); call != nil {
 		return call
 	}
 	if n := len(cs.list); n > 0 && ev.place.item < 0 && len(ev.itemID) <= len(`""`) {
@@ -66,22 +66,22 @@ func (cs *responsesCalls) target(ev *responsesEvent) *announcedCall {
 	return nil
 }
 
-// accept adds the arguments of an event and returns by how many bytes that has made the call larger.
+// acceptArguments adds the arguments of an event and returns by how many bytes that has made the call larger.
 // The arguments in one piece mostly are the deltas again.
-func (call *announcedCall) accept(ev *responsesEvent) (grown int) {
+func (call *announcedCall) acceptArguments(ev *responsesEvent) (grown int) {
 	if ev.kind != responsesArgumentsDone {
 		if ev.delta.Kind() == '"' {
 			call.pieces.Add(call.half.unquote(nil, ev.delta))
 		}
 		return len(ev.delta)
 	}
-	counted := max(call.pieces.Len(), len(call.whole))
+	counted := max(call.pieces.Len(), len(call.doneArguments))
 	if ev.args.Kind() == '"' {
-		call.whole, _ = jsontext.AppendUnquote([]byte(nil), ev.args)
+		call.doneArguments, _ = jsontext.AppendUnquote([]byte(nil), ev.args)
 	} else { // of some servers JSON in place of a string
-		call.whole = ev.args.Clone()
+		call.doneArguments = ev.args.Clone()
 	}
-	return max(0, len(call.whole)-counted)
+	return max(0, len(call.doneArguments)-counted)
 }
 
 // ofName returns the first call of a name whose item is not done, or nil.
@@ -94,10 +94,10 @@ func (cs *responsesCalls) ofName(name string) *announcedCall {
 	return nil
 }
 
-// complete fills an item that is done with members of the call that was announced. An item with
+// completeItem fills an item that is done with members of the call that was announced. An item with
 // another place and another id than all of them is taken for one of its name.
-func (cs *responsesCalls) complete(place int, item *responsesItem) {
-	call := cs.find(place, item.id, item.callID)
+func (cs *responsesCalls) completeItem(place int, item *responsesItem) {
+	call := cs.findCall(place, item.id, item.callID)
 	if call == nil {
 		call = cs.ofName(item.name)
 	}
@@ -105,13 +105,13 @@ func (cs *responsesCalls) complete(place int, item *responsesItem) {
 		return
 	}
 	call.ended = true
-	item.arguments = model.FirstArguments(item.arguments, call.whole, call.pieces.JSON(), call.item.arguments)
+	item.arguments = model.FirstArguments(item.arguments, call.doneArguments, call.pieces.JSON(), call.item.arguments)
 	item.name, item.callID = cmp.Or(item.name, call.item.name), cmp.Or(item.callID, call.item.callID)
 }
 
-// rest yields the calls whose items are not done. Their arguments are those that came, or else
+// unfinishedCalls yields the calls whose items are not done. Their arguments are those that came, or else
 // those in the output of the whole response.
-func (cs *responsesCalls) rest(output []responsesItem) iter.Seq[*responsesItem] {
+func (cs *responsesCalls) unfinishedCalls(output []responsesItem) iter.Seq[*responsesItem] {
 	return func(yield func(*responsesItem) bool) {
 		for i := range cs.list {
 			call := &cs.list[i]
@@ -125,7 +125,7 @@ func (cs *responsesCalls) rest(output []responsesItem) iter.Seq[*responsesItem] 
 					last = o.arguments
 				}
 			}
-			item.arguments = model.FirstArguments(call.whole, call.pieces.JSON(), item.arguments, last)
+			item.arguments = model.FirstArguments(call.doneArguments, call.pieces.JSON(), item.arguments, last)
 			if !yield(&item) {
 				return
 			}

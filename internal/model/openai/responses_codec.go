@@ -1,6 +1,6 @@
-// This file is the codec of the Responses API for the frame. Nothing is stored at the
-// provider (store is false) unless the configuration says otherwise, so that a conversation
-// can continue with any gateway and any model.
+// This file is the codec of the Responses API for the frame. The provider stores nothing (store is
+// false) unless the configuration asks for it, so that a conversation can continue with any gateway
+// and any model.
 
 package openai
 
@@ -11,9 +11,9 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// responsesCodec is OpenAI's Responses API, which Azure, LM Studio, DeepSeek, vLLM and
-// others speak as well. Nothing is stored at the provider: all that a model needs of
-// what it said before goes along with each request.
+// responsesCodec is OpenAI's Responses API, which Azure, LM Studio, DeepSeek, vLLM and others speak
+// as well. The provider stores nothing: each request carries the earlier parts that the model
+// needs.
 //
 // It does not change after newResponses and may be used at the same time.
 type responsesCodec struct {
@@ -39,7 +39,7 @@ func newResponses(spec model.Spec, leftOut func(name, reason string)) *responses
 		maker:     spec.Maker(),
 		openAI:    hostOf(&spec).openAI,
 		stored:    model.Members(spec.Extra).Get("store").Kind() == 't',
-		learnable: unset(spec.Extra, responsesLearnable()),
+		learnable: unsetMembers(spec.Extra, responsesLearnable()),
 		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut, Most: mostTools},
 	}
 }
@@ -61,5 +61,5 @@ func (c *responsesCodec) Refuse(status int, _ http.Header, body []byte) *model.R
 	return readRefusal(status, body, c.learnable)
 }
 
-// SentTools returns the tools of a set in the order in which they are sent.
+// SentTools returns the tools of a set in the order of the request.
 func (c *responsesCodec) SentTools(set *tool.Set) []model.SentTool { return c.tools.SentTools(set) }

@@ -107,7 +107,7 @@ func readResponses(a model.Answer, r io.Reader) (*responsesRead, error) {
 		return err
 	}
 	lines := bufio.NewReader(r)
-	for !a.Over() {
+	for !a.HasEnded() {
 		line, err := lines.ReadString('\n')
 		line = strings.TrimRight(line, "\r\n")
 		switch field, value, _ := strings.Cut(line, ":"); {

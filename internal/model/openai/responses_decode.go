@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// responsesKind is what an event is about, as its type says.
+// responsesKind is the kind of an event, from its type.
 type responsesKind int
 
 const (
@@ -50,32 +50,32 @@ type responsesPlace struct{ item, part int }
 
 // responsesDecoder reads the JSON of events.
 //
-// One goroutine uses it. A string of it is valid until the next read.
+// It is for one goroutine. A string of it is valid until the next read.
 type responsesDecoder struct {
 	walk
 	text []byte // the string at hand, reused
 }
 
-// event reads an event's data. name is the event's, for those without a type. Where
-// the type comes first, as it mostly does, events of no interest are not read on: those
-// that echo a request are longer than the answer.
+// readEvent reads an event's data. name is the event's, for those without a type. If the type comes
+// first, as it mostly does, readEvent stops at an event of no interest, because an echoed request
+// is longer than the answer.
 //
 // An error wraps model.ErrUnreadable.
-func (d *responsesDecoder) event(name string, data []byte) (ev responsesEvent, err error) {
+func (d *responsesDecoder) readEvent(name string, data []byte) (ev responsesEvent, err error) {
 	ev.kind, ev.place = responsesKindOf(name), responsesPlace{-1, -1}
 	d.begin(data)
 	if d.json.PeekKind() != '{' {
-		return ev, d.unreadable(d.mismatch())
+		return ev, d.unreadableError(d.mismatchError())
 	}
-	err = d.object(func(name []byte) error { return d.eventMember(&ev, name) })
+	err = d.readObject(func(name []byte) error { return d.eventMember(&ev, name) })
 	if err == errResponsesSkip {
 		return ev, nil
 	}
 	if err == nil {
-		err = d.eof()
+		err = d.expectEnd()
 	}
 	if err != nil {
-		return ev, d.unreadable(err)
+		return ev, d.unreadableError(err)
 	}
 	if !ev.typed && ev.failure != nil && ev.failure.Kind() != 'n' {
 		ev.kind = responsesError
@@ -86,37 +86,36 @@ func (d *responsesDecoder) event(name string, data []byte) (ev responsesEvent, e
 	return ev, nil
 }
 
-// eventMember keeps raw values: what they mean depends on the type, which may come
-// last.
+// eventMember keeps raw values, because their meaning depends on the type. The type may come last.
 func (d *responsesDecoder) eventMember(ev *responsesEvent, name []byte) (err error) {
 	switch string(name) {
 	case `"type"`:
 		return d.eventType(ev)
 	case `"delta"`:
-		ev.delta, err = d.value()
+		ev.delta, err = d.readValue()
 	case `"output_index"`:
 		err = d.figureInto(&ev.place.item, nil)
 	case `"summary_index"`, `"content_index"`:
 		err = d.figureInto(&ev.place.part, nil)
 	case `"item_id"`:
-		ev.itemID, err = d.value()
+		ev.itemID, err = d.readValue()
 	case `"arguments"`:
-		ev.args, err = d.value()
+		ev.args, err = d.readValue()
 	case `"item"`:
-		ev.item, err = d.value()
+		ev.item, err = d.readValue()
 	case `"response"`:
-		ev.response, err = d.value()
+		ev.response, err = d.readValue()
 	case `"error"`:
-		ev.failure, err = d.value()
+		ev.failure, err = d.readValue()
 	default:
 		err = d.json.SkipValue()
 	}
 	return err
 }
 
-// eventType reads the type, which says more than the event's name unless it is empty.
+// eventType reads the type. Unless it is empty it wins over the event's name.
 func (d *responsesDecoder) eventType(ev *responsesEvent) error {
-	v, err := d.literal('"')
+	v, err := d.readLiteral('"')
 	if err != nil || len(v) <= len(`""`) {
 		return err
 	}
@@ -130,8 +129,8 @@ func (d *responsesDecoder) eventType(ev *responsesEvent) error {
 // errResponsesSkip ends the reading of an event of no interest.
 var errResponsesSkip = errors.New("of no interest")
 
-// responsesKindOf sorts events by what we do with them. Of some fifty types most only
-// say that something begins or ends.
+// responsesKindOf sorts events by what we do with them. Most of some fifty types only announce a
+// beginning or an end.
 func responsesKindOf[S string | jsontext.Value](name S) responsesKind {
 	switch string(name) {
 	case "response.output_text.delta", "response.refusal.delta":

@@ -11,7 +11,7 @@ import (
 
 // responsesBody is the response that the last event holds, or a reply that is not a stream.
 //
-// total is the provider's own sum; it says whether thinking is part of the output's figure.
+// total is the provider's own sum; it reports whether thinking is part of the output's figure.
 type responsesBody struct {
 	status, model, reason string
 	failure               jsontext.Value // its error, or nil
@@ -21,38 +21,38 @@ type responsesBody struct {
 	hasUsage              bool
 }
 
-// body reads a response object. Members of a wrong type are passed over where nothing
+// readBody reads a response object. Members of a wrong type are passed over where nothing
 // depends on them.
-func (d *responsesDecoder) body(v jsontext.Value) (body responsesBody, err error) {
+func (d *responsesDecoder) readBody(v jsontext.Value) (body responsesBody, err error) {
 	d.begin(v)
-	err = d.object(func(name []byte) error { return d.bodyMember(&body, name) })
+	err = d.readObject(func(name []byte) error { return d.bodyMember(&body, name) })
 	if err == nil {
-		err = d.eof()
+		err = d.expectEnd()
 	}
 	if err != nil {
-		return body, d.unreadable(err)
+		return body, d.unreadableError(err)
 	}
 	if body.failure.Kind() == 'n' {
 		body.failure = nil
 	}
-	body.settle()
+	body.splitThinking()
 	return body, nil
 }
 
 func (d *responsesDecoder) bodyMember(body *responsesBody, name []byte) (err error) {
 	switch string(name) {
 	case `"status"`:
-		body.status, err = d.str()
+		body.status, err = d.readString()
 	case `"model"`:
-		body.model, err = d.str()
+		body.model, err = d.readString()
 	case `"error"`:
-		body.failure, err = d.value()
+		body.failure, err = d.readValue()
 	case `"output"`:
-		body.output, err = d.value()
+		body.output, err = d.readValue()
 	case `"incomplete_details"`:
-		err = d.loose('{', func(name []byte) error { return d.incompleteDetail(body, name) })
+		err = d.readLoose('{', func(name []byte) error { return d.incompleteDetail(body, name) })
 	case `"usage"`:
-		err = d.loose('{', func(name []byte) error { return d.usage(body, name) })
+		err = d.readLoose('{', func(name []byte) error { return d.usageMember(body, name) })
 	default:
 		err = d.json.SkipValue()
 	}
@@ -63,13 +63,13 @@ func (d *responsesDecoder) incompleteDetail(body *responsesBody, name []byte) (e
 	if string(name) != `"reason"` {
 		return d.json.SkipValue()
 	}
-	body.reason, err = d.str()
+	body.reason, err = d.readString()
 	return err
 }
 
-// usage reads a member of the usage. A figure that cannot be read counts as none: it
-// is no reason to lose an answer that is good.
-func (d *responsesDecoder) usage(body *responsesBody, name []byte) error {
+// usageMember reads a member of the usage. A figure that cannot be read is ignored, so that the
+// rest of the answer survives.
+func (d *responsesDecoder) usageMember(body *responsesBody, name []byte) error {
 	switch string(name) {
 	case `"input_tokens"`:
 		return d.figureInto(&body.usage.InputTokens, &body.hasUsage)
@@ -78,17 +78,17 @@ func (d *responsesDecoder) usage(body *responsesBody, name []byte) error {
 	case `"total_tokens"`:
 		return d.figureInto(&body.total, nil)
 	case `"input_tokens_details"`:
-		return d.detail(`"cached_tokens"`, &body.usage.CachedTokens)
+		return d.readDetail(`"cached_tokens"`, &body.usage.CachedTokens)
 	case `"output_tokens_details"`:
-		return d.detail(`"reasoning_tokens"`, &body.usage.ThinkingTokens)
+		return d.readDetail(`"reasoning_tokens"`, &body.usage.ThinkingTokens)
 	}
 	return d.json.SkipValue()
 }
 
-// detail reads one figure of a usage detail; the others of that object are not
+// readDetail reads one figure of a usage detail; the others of that object are not
 // counted.
-func (d *responsesDecoder) detail(member string, n *int) error {
-	return d.loose('{', func(name []byte) error {
+func (d *responsesDecoder) readDetail(member string, n *int) error {
+	return d.readLoose('{', func(name []byte) error {
 		if string(name) != member {
 			return d.json.SkipValue()
 		}
@@ -96,9 +96,9 @@ func (d *responsesDecoder) detail(member string, n *int) error {
 	})
 }
 
-// settle takes the thinking out of the output, unless the total shows that it is not
-// in it, and keeps what is part of a figure within it.
-func (b *responsesBody) settle() {
+// splitThinking takes the thinking out of the output's figure, unless the total shows that it is
+// not included. It bounds cached and thinking tokens by the figures that include them.
+func (b *responsesBody) splitThinking() {
 	u := &b.usage
 	if !b.hasUsage && b.total > 0 { // the frame says how much of it is input
 		u.OutputTokens, u.Estimated, b.hasUsage = b.total, true, true

@@ -15,46 +15,46 @@ type responsesItem struct {
 	summary             jsontext.Value
 }
 
-// item reads an item. Members of no interest may be of any type.
-func (d *responsesDecoder) item(v jsontext.Value) (item responsesItem, err error) {
+// readItem reads an item. Members of no interest may be of any type.
+func (d *responsesDecoder) readItem(v jsontext.Value) (item responsesItem, err error) {
 	d.begin(v)
-	err = d.object(func(name []byte) (err error) {
+	err = d.readObject(func(name []byte) (err error) {
 		switch string(name) {
 		case `"type"`:
-			item.kind, err = d.str()
+			item.kind, err = d.readString()
 		case `"id"`:
-			item.id, err = d.str()
+			item.id, err = d.readString()
 		case `"status"`:
-			item.status, err = d.str()
+			item.status, err = d.readString()
 		case `"call_id"`:
-			item.callID, err = d.str()
+			item.callID, err = d.readString()
 		case `"name"`:
-			item.name, err = d.str()
+			item.name, err = d.readString()
 		case `"phase"`:
-			item.phase, err = d.str()
+			item.phase, err = d.readString()
 		case `"arguments"`:
-			item.arguments, err = d.arguments()
+			item.arguments, err = d.readArguments()
 		case `"encrypted_content"`:
-			item.sealed, err = d.filled()
+			item.sealed, err = d.isFilled()
 		case `"content"`:
-			item.content, err = d.value()
+			item.content, err = d.readValue()
 		case `"summary"`:
-			item.summary, err = d.value()
+			item.summary, err = d.readValue()
 		default:
 			err = d.json.SkipValue()
 		}
 		return err
 	})
 	if err != nil {
-		err = d.unreadable(err)
+		err = d.unreadableError(err)
 	}
 	return item, err
 }
 
-// arguments reads a call's arguments: JSON in a string, or, of some servers, the JSON.
-func (d *responsesDecoder) arguments() ([]byte, error) {
+// readArguments reads a call's arguments: JSON in a string, or, of some servers, the JSON.
+func (d *responsesDecoder) readArguments() ([]byte, error) {
 	if d.json.PeekKind() != '"' {
-		v, err := d.value()
+		v, err := d.readValue()
 		if v.Kind() == 'n' {
 			v = nil
 		}
@@ -69,22 +69,22 @@ func (d *responsesDecoder) arguments() ([]byte, error) {
 	return args, nil
 }
 
-// texts calls take for the text of each part of a message's content or a summary.
+// readTexts calls take for the text of each part of a message's content or a summary.
 //
 // An error of take ends the reading and is returned as it is. Refusals are text too: the
 // user reads them.
-func (d *responsesDecoder) texts(v jsontext.Value, use func(text string) error) error {
+func (d *responsesDecoder) readTexts(v jsontext.Value, use func(text string) error) error {
 	if v.Kind() != '[' {
 		return nil
 	}
 	d.begin(v)
 	var refused error
-	err := d.each('[', func() error {
-		return d.loose('{', func(name []byte) error {
+	err := d.readEach('[', func() error {
+		return d.readLoose('{', func(name []byte) error {
 			if n := string(name); n != `"text"` && n != `"refusal"` {
 				return d.json.SkipValue()
 			}
-			text, err := d.str()
+			text, err := d.readString()
 			if err == nil {
 				refused = use(text)
 				err = refused
@@ -93,7 +93,7 @@ func (d *responsesDecoder) texts(v jsontext.Value, use func(text string) error) 
 		})
 	})
 	if err != nil && refused == nil {
-		err = d.unreadable(err)
+		err = d.unreadableError(err)
 	}
 	return err
 }

@@ -30,9 +30,9 @@ type responsesInput struct {
 	ids   model.SentIDs
 
 	// of the message at hand
-	own      bool
+	isOwn    bool
 	text     []byte   // of a model's message, not yet appended
-	pending  []string // reasoning items, which go before what they led to
+	pending  []string // reasoning items, to append before the item that they led to
 	reasoned bool     // a reasoning item was appended
 }
 
@@ -48,16 +48,16 @@ func (c *responsesCodec) appendInput(b []byte, messages []chat.Message, tools *m
 	for i := range messages {
 		msg := &messages[i]
 		if msg.Role == chat.RoleModel {
-			in.said(msg)
+			in.appendModel(msg)
 		} else {
-			in.asked(msg)
+			in.appendUser(msg)
 		}
 	}
 	return in.b
 }
 
-// item begins an item.
-func (in *responsesInput) item(begin string) {
+// beginItem begins an item.
+func (in *responsesInput) beginItem(begin string) {
 	if !in.first {
 		in.b = append(in.b, ',')
 	}
@@ -65,10 +65,10 @@ func (in *responsesInput) item(begin string) {
 	in.b = append(in.b, begin...)
 }
 
-// asked appends a user's message: results of calls, and texts.
+// appendUser appends a user's message: results of calls, and texts.
 //
 // Texts that stand together become parts of one message; a result between them ends it.
-func (in *responsesInput) asked(msg *chat.Message) {
+func (in *responsesInput) appendUser(msg *chat.Message) {
 	open := false
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
@@ -77,7 +77,7 @@ func (in *responsesInput) asked(msg *chat.Message) {
 		case p.Result != nil:
 			in.endTexts(open)
 			open = false
-			in.result(p.Result.ID, p.Result.Text)
+			in.appendResult(p.Result.ID, p.Result.Text)
 		case p.Text != "":
 			in.inputText(p.Text, open)
 			open = true
@@ -91,7 +91,7 @@ func (in *responsesInput) inputText(text string, open bool) {
 	if open {
 		in.b = append(in.b, ',')
 	} else {
-		in.item(`{"type":"message","role":"user","content":[`)
+		in.beginItem(`{"type":"message","role":"user","content":[`)
 	}
 	in.b = model.AppendString(append(in.b, `{"type":"input_text","text":`...), text)
 	in.b = append(in.b, '}')
@@ -104,16 +104,16 @@ func (in *responsesInput) endTexts(open bool) {
 	}
 }
 
-// result appends what became of a call. One whose call is not there is left out: it is
-// answered with 400.
-func (in *responsesInput) result(id, text string) {
+// appendResult appends what became of a call. A result without its call is left out, because the
+// API replies 400 to it.
+func (in *responsesInput) appendResult(id, text string) {
 	for i := range in.calls {
 		c := &in.calls[i]
 		if c.answered || c.id != id {
 			continue
 		}
 		c.answered = true
-		in.item(`{"type":"function_call_output","call_id":`)
+		in.beginItem(`{"type":"function_call_output","call_id":`)
 		in.b = model.AppendString(in.b, c.sent)
 		in.b = model.AppendString(append(in.b, `,"output":`...), text)
 		in.b = append(in.b, '}')
@@ -121,92 +121,91 @@ func (in *responsesInput) result(id, text string) {
 	}
 }
 
-// said appends a model's message. Thoughts as text never go back, and what is kept goes
-// back to its maker alone.
-func (in *responsesInput) said(msg *chat.Message) {
-	in.own = msg.Maker == in.maker
+// appendModel appends a model's message. Thoughts as text never go back, and kept parts go back to
+// their maker alone.
+func (in *responsesInput) appendModel(msg *chat.Message) {
+	in.isOwn = msg.Maker == in.maker
 	in.text, in.pending, in.reasoned = in.text[:0], in.pending[:0], false
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		switch {
 		case p.Call != nil:
-			in.message(responsesKept{})
-			in.call(p)
+			in.appendMessage(responsesKept{})
+			in.appendCall(p)
 		case p.Result != nil || p.Thought:
 		default:
 			in.text = append(in.text, p.Text...)
-			if in.own && p.Kept != "" {
-				in.kept(jsontext.Value(p.Kept))
+			if in.isOwn && p.Kept != "" {
+				in.takeKept(jsontext.Value(p.Kept))
 			}
 		}
 	}
-	in.message(responsesKept{})
+	in.appendMessage(responsesKept{})
 }
 
-// kept takes what an earlier answer left for us to send back: our own note on a
-// message, or an item that goes back as it came, such as reasoning. Items wait until
-// their message is known.
+// takeKept takes a kept part of an earlier answer. It is our own form for a message, or an item to
+// send unchanged, such as reasoning. Items wait until their message is known.
 //
 // Text before such an item is a message of its own, to keep the order.
-func (in *responsesInput) kept(item jsontext.Value) {
+func (in *responsesInput) takeKept(item jsontext.Value) {
 	if strings.HasPrefix(string(item), responsesMessageBegin) {
-		if len(in.text) == 0 { // its words were not kept, and reasoning must not go back without what it led to
+		if len(in.text) == 0 { // its text is missing, and reasoning must not go back without the item behind it
 			in.pending = in.pending[:0]
 		}
-		in.message(readResponsesKept(item))
+		in.appendMessage(readResponsesKept(item))
 		return
 	}
 	if item.Kind() == '{' && item.IsValid() {
-		in.message(responsesKept{})
+		in.appendMessage(responsesKept{})
 		in.pending = append(in.pending, string(item))
 	}
 }
 
-// message appends the text at hand, if there is any.
+// appendMessage appends the text at hand, if there is any.
 //
 // kept is zero for a text of which nothing is known but its words.
-func (in *responsesInput) message(kept responsesKept) {
+func (in *responsesInput) appendMessage(kept responsesKept) {
 	if len(in.text) == 0 {
 		return
 	}
-	in.reasoning()
-	in.item(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`)
+	in.appendReasoning()
+	in.beginItem(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`)
 	in.b = append(model.AppendString(in.b, in.text), `}]`...)
 	if kept.phase != "" {
 		in.b = model.AppendString(append(in.b, `,"phase":`...), kept.phase)
 	}
-	in.link(kept.id)
+	in.appendItemID(kept.id)
 	in.b = append(in.b, '}')
 	in.text = in.text[:0]
 }
 
-// reasoning appends the items that led to the item to come. Those that led to nothing
-// are left out: a reasoning item without the item that follows it is answered with 400.
-func (in *responsesInput) reasoning() {
+// appendReasoning appends the items that led to the item to come. Reasoning that led to nothing is
+// left out, because the API replies 400 to reasoning without the next item.
+func (in *responsesInput) appendReasoning() {
 	for _, item := range in.pending {
-		in.item(item)
+		in.beginItem(item)
 		in.reasoned = true
 	}
 	in.pending = in.pending[:0]
 }
 
-// link appends an item's own id, which ties it to the reasoning before it. Without that,
-// which may have been too large to keep, the provider would miss it.
-func (in *responsesInput) link(id string) {
+// appendItemID appends an item's own id, which ties it to the reasoning before it. If the reasoning
+// was too large to keep, the id is left out, because the API would ask for the reasoning.
+func (in *responsesInput) appendItemID(id string) {
 	if id != "" && in.reasoned {
 		in.b = model.AppendString(append(in.b, `,"id":`...), id)
 	}
 }
 
-// call appends a call.
+// appendCall appends a call.
 //
 // Its id is shortened if it is another model's and too long; result finds it by the one
 // that we know.
-func (in *responsesInput) call(p *chat.Part) {
-	in.reasoning()
+func (in *responsesInput) appendCall(p *chat.Part) {
+	in.appendReasoning()
 	sent := in.ids.Fit(p.Call.ID, func(id string) bool { return len(id) <= maxResponsesID })
 	in.calls = append(in.calls, responsesCall{id: p.Call.ID, sent: sent})
-	in.item(`{"type":"function_call","call_id":`)
+	in.beginItem(`{"type":"function_call","call_id":`)
 	in.b = model.AppendString(in.b, sent)
 	in.b = model.AppendString(append(in.b, `,"name":`...), in.tools.Names.Fit(p.Call.Name))
 	args := p.Call.Arguments
@@ -214,8 +213,8 @@ func (in *responsesInput) call(p *chat.Part) {
 		args = jsontext.Value(`{}`)
 	}
 	in.b = model.AppendString(append(in.b, `,"arguments":`...), args)
-	if in.own && p.Kept != "" {
-		in.link(readResponsesKept(jsontext.Value(p.Kept)).id)
+	if in.isOwn && p.Kept != "" {
+		in.appendItemID(readResponsesKept(jsontext.Value(p.Kept)).id)
 	}
 	in.b = append(in.b, '}')
 }

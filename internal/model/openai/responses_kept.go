@@ -10,18 +10,18 @@ import (
 	"sluice/internal/model"
 )
 
-// responsesKept is what is kept of a message or a call besides what the conversation holds of
-// it anyway. Reasoning items are kept whole.
+// responsesKept holds the values of a message or a call that the conversation itself does not have.
+// Reasoning items are kept whole.
 type responsesKept struct{ id, phase string }
 
-// responsesMessageBegin begins what is kept of a message.
+// responsesMessageBegin begins the kept form of a message.
 const responsesMessageBegin = `{"type":"message"`
 
-// message returns what is kept of a message.
-func (k responsesKept) message() string { return k.append(responsesMessageBegin) }
+// messageJSON returns the kept form of a message.
+func (k responsesKept) messageJSON() string { return k.append(responsesMessageBegin) }
 
-// call returns what is kept of a call, "" if that is nothing.
-func (k responsesKept) call() string {
+// callJSON returns the kept form of a call, or "" without an id.
+func (k responsesKept) callJSON() string {
 	if k.id == "" {
 		return ""
 	}
@@ -46,9 +46,9 @@ func readResponsesKept(v jsontext.Value) (k responsesKept) {
 	for _, m := range model.Members(v) {
 		switch m.Name {
 		case "id":
-			k.id = scalar(m.Value)
+			k.id = scalarText(m.Value)
 		case "phase":
-			k.phase = scalar(m.Value)
+			k.phase = scalarText(m.Value)
 		}
 	}
 	return k

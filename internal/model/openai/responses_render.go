@@ -11,9 +11,9 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Render appends the body of a request. It is valid JSON whatever req holds: text that
-// is not UTF-8 gets replacement characters, and arguments that are no JSON object
-// become {}. What extra says of it is the frame's to merge.
+// Render appends the body of a request. It is valid JSON for every req: invalid UTF-8 becomes
+// replacement characters, and arguments that are not an object become {}. The frame merges extra
+// afterwards.
 func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	tools := c.tools.Of(req.Tools, omit.Has("strict"))
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
@@ -46,9 +46,9 @@ func appendResponsesTool(b []byte, name, description string, schema jsontext.Val
 	return append(b, '}')
 }
 
-// appendResponsesOptions appends what is asked of the answer.
+// appendResponsesOptions appends the options of the answer.
 func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	if n := lowest(c.spec.MaxTokens, req.MaxTokens); n > 0 {
+	if n := lowestLimit(c.spec.MaxTokens, req.MaxTokens); n > 0 {
 		silent := c.spec.Thinking.For(req.Thinking).Off() && !omit.Has("reasoning") && !omit.Has("reasoning.effort")
 		b = appendInt(append(b, `,"max_output_tokens":`...), c.spec.Thinking.Room(n, silent))
 	}
@@ -94,7 +94,7 @@ func effortOf(word string, omit model.Omit) string {
 	return ""
 }
 
-// wantsSummary says whether a word of the configuration asks for thoughts that are shown.
+// wantsSummary reports whether a word of the configuration asks for thoughts that are shown.
 func wantsSummary(word string, omit model.Omit) bool {
 	return word != "" && word != "off" && !omit.Has("reasoning.summary")
 }

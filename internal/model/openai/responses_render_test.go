@@ -120,7 +120,7 @@ func TestResponsesInput(t *testing.T) {
 	reasoning := `{"type":"reasoning","id":"rs_1","summary":[]}`
 	linked := func(id, item string) chat.Part {
 		p := responsesCallPart(id, "add", `{}`)
-		p.Kept = responsesKept{id: item}.call()
+		p.Kept = responsesKept{id: item}.callJSON()
 		return p
 	}
 	for _, tc := range []struct {
@@ -133,20 +133,20 @@ func TestResponsesInput(t *testing.T) {
 		{"nothing to say", []chat.Message{{Role: chat.RoleModel, Parts: []chat.Part{{}}}, {Role: chat.RoleUser}}, nil},
 		{"reasoning before its call", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), responsesCallPart("c1", "add", `{"a":1}`)}}, {Role: chat.RoleUser, Parts: []chat.Part{responsesResult("c1", "2"), {Text: "and?"}}}},
 			[]string{"reasoning rs_1", `call c1 add {"a":1}`, "output c1 2", "user and?"}},
-		{"reasoning before text with a phase", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), {Text: "a"}, {Text: "b"}, kept(responsesKept{id: "msg_1", phase: `"co\`}.message()), {Text: "c"}, responsesCallPart("c1", "add", `{}`)}}},
+		{"reasoning before text with a phase", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), {Text: "a"}, {Text: "b"}, kept(responsesKept{id: "msg_1", phase: `"co\`}.messageJSON()), {Text: "c"}, responsesCallPart("c1", "add", `{}`)}}},
 			[]string{"reasoning rs_1", `assistant ab phase "co\ id msg_1`, "assistant c", "call c1 add {}"}},
-		{"the words between reasoning and call were not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), kept(responsesKept{id: "msg_1"}.message()), linked("c1", "fc_1")}}},
+		{"the words between reasoning and call were not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), kept(responsesKept{id: "msg_1"}.messageJSON()), linked("c1", "fc_1")}}},
 			[]string{"call c1 add {}"}},
 		{"ids after reasoning", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1"), linked("c2", "fc_2")}}},
 			[]string{"reasoning rs_1", "call c1 add {} id fc_1", "call c2 add {} id fc_2"}},
-		{"no ids where the reasoning was not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(responsesKept{id: "msg_1"}.message()), linked("c1", "fc_1")}}},
+		{"no ids where the reasoning was not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(responsesKept{id: "msg_1"}.messageJSON()), linked("c1", "fc_1")}}},
 			[]string{"assistant a", "call c1 add {}"}},
 		{"no ids in the message after", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1")}}, {Role: chat.RoleModel, Maker: own, Parts: []chat.Part{linked("c2", "fc_2")}}},
 			[]string{"reasoning rs_1", "call c1 add {} id fc_1", "call c2 add {}"}},
 		{"no ids of another model", []chat.Message{{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1")}}}, []string{"call c1 add {}"}},
 		{"reasoning that led to nothing", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(reasoning)}}}, []string{"assistant a"}},
 		{"what is no JSON is not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(`{"type":`), kept(`[]`), {Text: "a"}}}}, []string{"assistant a"}},
-		{"another model's", []chat.Message{{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{kept(reasoning), {Text: "a", Signature: "s"}, kept(responsesKept{id: "msg_1", phase: "final"}.message())}}}, []string{"assistant a"}},
+		{"another model's", []chat.Message{{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{kept(reasoning), {Text: "a", Signature: "s"}, kept(responsesKept{id: "msg_1", phase: "final"}.messageJSON())}}}, []string{"assistant a"}},
 		{"nobody's", []chat.Message{{Role: chat.RoleModel, Parts: []chat.Part{kept(reasoning), {Text: "a"}}}}, []string{"assistant a"}},
 		{"ids that do not fit, alike in call and result", []chat.Message{
 			{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{responsesCallPart(long, "add", `{}`), responsesCallPart("", "add", `{}`), responsesCallPart("", "add", `{}`)}},
@@ -235,7 +235,7 @@ func TestResponsesNames(t *testing.T) {
 	}
 	called := func(set *tool.Set, name string) string {
 		a, c := codec.NewAnswer().(*responsesAnswer), chat.Chunk{}
-		a.Asked(&chat.ModelRequest{Tools: set})
+		a.SetRequest(&chat.ModelRequest{Tools: set})
 		for _, ev := range []string{responsesCallEvent(`"name":"` + name + `"`), responsesEnded} {
 			if err := a.Decode("", []byte(ev), &c); err != nil {
 				t.Fatal(err)

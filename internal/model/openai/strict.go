@@ -1,6 +1,5 @@
-// This file decides whether a schema may be sent with strict: true. OpenAI refuses the
-// request if the schema leaves the subset, so that the answer is no wherever it is not
-// sure; the value is checked on our side in any case.
+// This file decides whether a schema may be sent with strict: true. OpenAI refuses a schema outside
+// the subset, so an uncertain schema is not strict. We check the value in any case.
 
 package openai
 
@@ -13,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// strictKeyword says whether name is one that a schema may have with strict: true
+// strictKeyword reports whether name is one that a schema may have with strict: true
 // (OpenAI's guide to structured outputs, "Supported schemas").
 func strictKeyword(name string) bool {
 	switch name {
@@ -28,15 +27,15 @@ func strictKeyword(name string) bool {
 // maxStrictDepth is how deep a strict schema may be nested.
 const maxStrictDepth = 10
 
-// allowsStrict says whether a schema may be sent with strict: true: its root is an object,
+// allowsStrict reports whether a schema may be sent with strict: true: its root is an object,
 // each object lists all its properties as required and allows no others.
 func allowsStrict(schema jsontext.Value) bool {
 	root := model.Members(schema)
 	return schema.IsValid() && model.Unquote(root.Get("type")) == "object" && !root.Has("anyOf") && strictNode(schema, 0)
 }
 
-// strictNode says whether one schema keeps to the subset that strict mode takes.
-// Below maxStrictDepth the answer is no.
+// strictNode reports whether one schema keeps to the subset that strict mode takes. It returns
+// false for a schema that is nested deeper than maxStrictDepth.
 func strictNode(v jsontext.Value, depth int) bool {
 	if v.Kind() != '{' || depth > maxStrictDepth {
 		return false
@@ -90,7 +89,7 @@ func strictObject(n model.Object) bool {
 	return true
 }
 
-// isType says whether a schema's type is name, or a list that has it.
+// isType reports whether a schema's type is name, or a list that has it.
 func isType(n model.Object, name string) bool {
 	typ := n.Get("type")
 	return model.Unquote(typ) == name || slices.Contains(model.Strings(typ), name)

@@ -20,29 +20,29 @@ import (
 type walk struct {
 	in   bytes.Buffer
 	json jsontext.Decoder
-	data []byte // what is being read
+	data []byte // the JSON that is read
 }
 
 var errWrongType = errors.New("wrong type")
 
-// begin begins to read data, which is valid until the next begin.
+// begin starts reading data, which must stay valid until the next begin.
 func (w *walk) begin(data []byte) {
 	w.data = data
 	w.in = *bytes.NewBuffer(data)
 	w.json.Reset(&w.in, model.Tolerant())
 }
 
-// each calls read until the object or array at hand, which opens with open, is read
+// readEach calls read until the object or array at hand, which opens with open, is read
 // through. Null is an empty one, and another kind of value an error.
 //
 // read must consume exactly one element, or a name and its value.
-func (w *walk) each(open jsontext.Kind, read func() error) error {
+func (w *walk) readEach(open jsontext.Kind, read func() error) error {
 	switch w.json.PeekKind() {
 	case 'n':
 		return w.json.SkipValue()
 	case open:
 	default:
-		return w.mismatch()
+		return w.mismatchError()
 	}
 	if _, err := w.json.ReadToken(); err != nil {
 		return err
@@ -56,9 +56,9 @@ func (w *walk) each(open jsontext.Kind, read func() error) error {
 	return err
 }
 
-// figure reads a whole number from 0 to 2^31-1, also one
+// readFigure reads a whole number from 0 to 2^31-1, also one
 // written as 10.0. Any other value is read over, and not ok; an error is one of syntax.
-func (w *walk) figure() (n int, ok bool, err error) {
+func (w *walk) readFigure() (n int, ok bool, err error) {
 	if w.json.PeekKind() != '0' {
 		return 0, false, w.json.SkipValue()
 	}
@@ -70,8 +70,8 @@ func (w *walk) figure() (n int, ok bool, err error) {
 	return n, ok, nil
 }
 
-// eof says that nothing follows the value that was read.
-func (w *walk) eof() error {
+// expectEnd says that nothing follows the value that was read.
+func (w *walk) expectEnd() error {
 	switch _, err := w.json.ReadToken(); err {
 	case io.EOF:
 		return nil
@@ -82,16 +82,16 @@ func (w *walk) eof() error {
 	}
 }
 
-// mismatch says why the value at hand is not what it should be.
-func (w *walk) mismatch() error {
+// mismatchError skips the value at hand and returns errWrongType, or a syntax error.
+func (w *walk) mismatchError() error {
 	if err := w.json.SkipValue(); err != nil {
 		return err // it is not even JSON
 	}
 	return errWrongType
 }
 
-// unreadable says where data could not be read, but never what: it is the model's text.
-func (w *walk) unreadable(err error) error {
+// unreadableError says where data could not be read, but never what: it is the model's text.
+func (w *walk) unreadableError(err error) error {
 	kind := "syntax"
 	if errors.Is(err, errWrongType) {
 		kind = errWrongType.Error()

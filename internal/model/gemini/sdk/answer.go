@@ -118,7 +118,7 @@ func (a *Answer) Close() { a.cancel() }
 func OutOfStep() error { return defect("the SDK is out of step") }
 
 // defect returns the error of a failure of the driver itself.
-func defect(text string) error { return &model.Defect{What: "driver sdk: " + text} }
+func defect(text string) error { return &model.Defect{Reason: "driver sdk: " + text} }
 
 // asDefect returns an error of the SDK as an error of the driver. It leaves out the text:
 // that may quote the reply.
