@@ -19,9 +19,9 @@ type apiError struct {
 // It is for tests and the log of the simulator; clients get the JSON.
 func (e *apiError) Error() string { return fmt.Sprintf("%d %s: %s", e.Code, e.Status, e.Message) }
 
-// invalid is the answer to a request that breaks a rule. Messages end as the
+// invalidRequest is the answer to a request that breaks a rule. Messages end as the
 // real ones do, a line break included.
-func invalid(message string) *apiError {
+func invalidRequest(message string) *apiError {
 	return &apiError{Code: http.StatusBadRequest, Message: message, Status: "INVALID_ARGUMENT"}
 }
 

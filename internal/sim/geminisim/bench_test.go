@@ -13,7 +13,7 @@ func BenchmarkAccept(b *testing.B) {
 	body := []byte(simtest.UserSays("remind me to buy eggs tomorrow at 3pm"))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.accept("m", body); err != nil {
+		if _, err := s.acceptRequest("m", body); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ type candidate struct {
 	FinishMessage string       `json:"finishMessage,omitzero"`
 }
 
-// modelContent is what a candidate says. Role is always "model".
+// modelContent is the content of a candidate. Role is always "model".
 type modelContent struct {
 	Parts []outPart `json:"parts"`
 	Role  string    `json:"role"`
@@ -47,7 +47,7 @@ type outCall struct {
 	ID   string         `json:"id,omitzero"`
 }
 
-// It writes a raw part as it stands in the script, even if it makes no sense.
+// It writes a raw part exactly as in the script, even a faulty one.
 func (p outPart) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if p.Raw != nil {
 		return enc.WriteValue(p.Raw)
@@ -63,7 +63,7 @@ func textPart(text string) outPart { return outPart{Text: &text} }
 // thoughtPart is a part of a summary of thoughts.
 func thoughtPart(text string) outPart { return outPart{Text: &text, Thought: true} }
 
-// plainText says whether p is a piece of the answer's text and nothing else.
+// plainText reports whether p is a piece of the answer's text and nothing else.
 func (p outPart) plainText() bool {
 	return p.Raw == nil && p.Text != nil && !p.Thought && p.ThoughtSignature == ""
 }
@@ -96,27 +96,27 @@ func newUsage(prompt, candidates, thoughts int) *usage {
 	}
 }
 
-// merge adds the candidate of a later chunk to c, as a unary answer holds all
+// mergeChunk adds the candidate of a later chunk to c, as a unary answer holds all
 // that a streamed one brings in pieces.
-func (c *chunk) merge(next chunk) {
+func (c *chunk) mergeChunk(next chunk) {
 	if c.Candidates == nil {
 		*c = next
 		return
 	}
 	into, from := &c.Candidates[0], next.Candidates[0]
 	for _, p := range from.Content.Parts {
-		into.Content.add(p)
+		into.Content.addPart(p)
 	}
 	into.FinishReason, into.FinishMessage = from.FinishReason, from.FinishMessage
 	c.UsageMetadata = next.UsageMetadata
 }
 
-// isEmpty says whether a part is the empty text, without a signature.
+// isEmpty reports whether a part is the empty text, without a signature.
 func (p outPart) isEmpty() bool { return p.Text != nil && *p.Text == "" && p.ThoughtSignature == "" }
 
-// add joins neighbouring plain texts, as a client must that sends an answer
+// addPart joins neighbouring plain texts, as a client must that sends an answer
 // back.
-func (m *modelContent) add(p outPart) {
+func (m *modelContent) addPart(p outPart) {
 	if p.isEmpty() && len(m.Parts) > 0 {
 		return
 	}

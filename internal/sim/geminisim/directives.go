@@ -14,9 +14,8 @@ import (
 // none in place of an id or a signature leaves it out.
 const none = "none"
 
-// directive returns the reader of a directive's argument, or nil if there is no
-// directive of that name.
-func directive(name string) func(arg string) (step, error) {
+// directiveParser returns the reader of a directive's argument, or nil for an unknown directive.
+func directiveParser(name string) func(arg string) (step, error) {
 	return map[string]func(string) (step, error){
 		"text":     parseText(textPart),
 		"thought":  parseText(thoughtPart),
@@ -43,8 +42,8 @@ func directive(name string) func(arg string) (step, error) {
 	}[name]
 }
 
-// need makes the error of a directive that is not written as usage says.
-func need(ok bool, usage string) error {
+// usageError makes the error of a directive that is not written as usage says.
+func usageError(ok bool, usage string) error {
 	if ok {
 		return nil
 	}
@@ -59,8 +58,8 @@ func unquoted(s string) string {
 	return s
 }
 
-// words returns the text of an argument that may be Go-quoted.
-func words(arg string) (string, error) {
+// unquotedText returns the text of an argument that may be Go-quoted.
+func unquotedText(arg string) (string, error) {
 	if !strings.HasPrefix(arg, `"`) {
 		return arg, nil
 	}
@@ -74,15 +73,15 @@ func words(arg string) (string, error) {
 // parseText parses a directive that sends text or a thought.
 func parseText(part func(string) outPart) func(string) (step, error) {
 	return func(arg string) (step, error) {
-		s, err := words(arg)
-		return func(t *playing) error { return t.say(part(s)) }, err
+		s, err := unquotedText(arg)
+		return func(t *playing) error { return t.sendParts(part(s)) }, err
 	}
 }
 
 // parseFill: a text of so many bytes, all "x".
 func parseFill(arg string) (step, error) {
 	n, err := strconv.Atoi(arg)
-	return func(t *playing) error { return t.say(textPart(strings.Repeat("x", n))) }, need(err == nil && n >= 0, "fill BYTES")
+	return func(t *playing) error { return t.sendParts(textPart(strings.Repeat("x", n))) }, usageError(err == nil && n >= 0, "fill BYTES")
 }
 
 // parseCall parses call NAME {ARGUMENTS} with id= and signature= behind it.
@@ -106,7 +105,7 @@ func parseCall(arg string) (step, error) {
 			return nil, fmt.Errorf("call: %q is neither id=… nor sig=…", option)
 		}
 	}
-	return func(t *playing) error { return t.call(name, args, id, signature) }, need(name != "", "call NAME {ARGS} [id=ID] [sig=BASE64]")
+	return func(t *playing) error { return t.sendCall(name, args, id, signature) }, usageError(name != "", "call NAME {ARGS} [id=ID] [sig=BASE64]")
 }
 
 // leadingObject takes the JSON object, if any, off the start of s.
@@ -122,8 +121,8 @@ func leadingObject(s string) (object jsontext.Value, rest string, err error) {
 	return v.Clone(), s[dec.InputOffset():], nil
 }
 
-// parseParts parses parts as JSON, which are sent as they are. What is known of
-// them is remembered for the check of the next request.
+// parseParts parses parts as JSON. They are sent unchanged. Their calls are remembered for the
+// check of the next request.
 func parseParts(arg string) (step, error) {
 	var raw []jsontext.Value
 	if err := json.Unmarshal([]byte(arg), &raw); err != nil {
@@ -134,10 +133,10 @@ func parseParts(arg string) (step, error) {
 		out[i] = outPart{Raw: v}
 	}
 	var known []part
-	_ = json.Unmarshal([]byte(arg), &known) // parts may be faulty on purpose: then there are no calls to remember
+	_ = json.Unmarshal([]byte(arg), &known) // faulty parts, sent on purpose, are not remembered
 	return func(t *playing) error {
-		t.note(known)
-		return t.say(out...)
+		t.recordCalls(known)
+		return t.sendParts(out...)
 	}, nil
 }
 
@@ -156,8 +155,8 @@ func parseData(arg string) (step, error) {
 	}
 	known := partsOf(v)
 	return func(t *playing) error {
-		t.note(known)
-		return t.event(flat)
+		t.recordCalls(known)
+		return t.sendEvent(flat)
 	}, nil
 }
 
@@ -174,16 +173,16 @@ func parseRaw(arg string) (step, error) {
 // that have one.
 func parseFinish(arg string) (step, error) {
 	reason, message := cutWord(arg)
-	message, err := words(message)
+	message, err := unquotedText(message)
 	if reason == "" {
-		err = need(false, "finish REASON [MESSAGE]")
+		err = usageError(false, "finish REASON [MESSAGE]")
 	}
 	return func(t *playing) error {
-		return t.chunk([]outPart{textPart("")}, reason, message, t.usage)
+		return t.sendChunk([]outPart{textPart("")}, reason, message, t.usage)
 	}, err
 }
 
-// parseUsage parses what the next chunks say of usage.
+// parseUsage parses the usage of the next chunks.
 func parseUsage(arg string) (step, error) {
 	if arg == none {
 		return func(t *playing) error { t.usage = nil; return nil }, nil
@@ -193,20 +192,20 @@ func parseUsage(arg string) (step, error) {
 	return func(t *playing) error {
 		t.usage = newUsage(prompt, candidates, thoughts)
 		return nil
-	}, need(n >= 2 && len(strings.Fields(arg)) == n, "usage PROMPT CANDIDATES [THOUGHTS], or usage none")
+	}, usageError(n >= 2 && len(strings.Fields(arg)) == n, "usage PROMPT CANDIDATES [THOUGHTS], or usage none")
 }
 
-// parseDelay parses a pause. In a bubble of testing/synctest it costs no time.
+// parseDelay parses a pause. In a bubble of testing/synctest it takes no time.
 func parseDelay(arg string) (step, error) {
 	d, err := time.ParseDuration(arg)
-	return func(t *playing) error { return t.sleep(d) }, need(err == nil, "delay DURATION")
+	return func(t *playing) error { return t.sleep(d) }, usageError(err == nil, "delay DURATION")
 }
 
 // parseSplit parses how many bytes are written at once from here on, so that a
 // character or a line is cut anywhere.
 func parseSplit(arg string) (step, error) {
 	n, err := strconv.Atoi(arg)
-	return func(t *playing) error { t.split = n; return nil }, need(err == nil && n >= 0, "split BYTES (0: no more)")
+	return func(t *playing) error { t.split = n; return nil }, usageError(err == nil && n >= 0, "split BYTES (0: no more)")
 }
 
 // parseRepeat parses a directive that is done several times.
@@ -214,9 +213,9 @@ func parseRepeat(arg string) (step, error) {
 	number, rest := cutWord(arg)
 	n, err := strconv.Atoi(number)
 	name, rest := cutWord(rest)
-	parse := directive(name)
+	parse := directiveParser(name)
 	if err != nil || n < 0 || parse == nil {
-		return nil, need(false, "repeat TIMES DIRECTIVE")
+		return nil, usageError(false, "repeat TIMES DIRECTIVE")
 	}
 	inner, err := parse(rest)
 	return func(t *playing) error {
@@ -229,15 +228,15 @@ func parseRepeat(arg string) (step, error) {
 	}, err
 }
 
-// parseEnding parses the ways in which a connection ends other than well.
+// parseEnding parses the ways in which a connection breaks off.
 func parseEnding(name string) func(string) (step, error) {
 	return func(arg string) (step, error) {
-		err := need(arg == "", name+", without an argument")
+		err := usageError(arg == "", name+", without an argument")
 		switch name {
 		case "cut":
-			return func(t *playing) error { return t.cut(false) }, err
+			return func(t *playing) error { return t.cutConnection(false) }, err
 		case "reset":
-			return func(t *playing) error { return t.cut(true) }, err
+			return func(t *playing) error { return t.cutConnection(true) }, err
 		case "stall":
 			return func(t *playing) error { return errors.Join(t.flush(), t.wait()) }, err
 		case "hang":

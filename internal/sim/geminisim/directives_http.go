@@ -9,13 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Directives for replies that are no stream.
+// Directives for replies that are not a stream.
 
-// parseStatus parses the status of the reply, which must come before anything
-// is sent.
+// parseStatus parses the status of the reply. It must come before the first byte.
 func parseStatus(arg string) (step, error) {
 	code, err := strconv.Atoi(arg)
-	return func(t *playing) error { t.status = code; return nil }, need(err == nil && code >= 200 && code < 600, "status CODE")
+	return func(t *playing) error { t.status = code; return nil }, usageError(err == nil && code >= 200 && code < 600, "status CODE")
 }
 
 // parseHeader parses a header of the reply.
@@ -24,12 +23,12 @@ func parseHeader(arg string) (step, error) {
 	return func(t *playing) error {
 		t.w.Header().Set(name, strings.TrimSpace(value))
 		return nil
-	}, need(ok && name != "", "header NAME: VALUE")
+	}, usageError(ok && name != "", "header NAME: VALUE")
 }
 
 // parseBody: the reply's body, as it is.
 func parseBody(arg string) (step, error) {
-	s, err := words(arg)
+	s, err := unquotedText(arg)
 	kind := "text/plain; charset=utf-8"
 	switch trimmed := strings.TrimSpace(s); {
 	case strings.HasPrefix(trimmed, "{"), strings.HasPrefix(trimmed, "["):
@@ -50,7 +49,7 @@ func parseError(arg string) (step, error) {
 	number, rest := cutWord(arg)
 	code, err := strconv.Atoi(number)
 	if err != nil || code < 400 || code > 599 {
-		return nil, need(false, "error CODE [retry=DURATION] [MESSAGE]")
+		return nil, usageError(false, "error CODE [retry=DURATION] [MESSAGE]")
 	}
 	e := &apiError{Code: code, Status: statusName(code), Message: http.StatusText(code)}
 	if after, ok := strings.CutPrefix(rest, "retry="); ok {
@@ -79,5 +78,5 @@ func parseRedirect(arg string) (step, error) {
 		t.status = code
 		t.w.Header().Set("Location", location)
 		return nil
-	}, need(n == 2 && code >= 300 && code < 400, "redirect CODE URL")
+	}, usageError(n == 2 && code >= 300 && code < 400, "redirect CODE URL")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// expectation is what a script wants of a request. check returns what is wrong.
+// expectation is a script's condition on a request. check returns the fault.
 type expectation struct {
 	line  int
 	check func(r *http.Request, body []byte) error
@@ -22,29 +22,29 @@ type expectation struct {
 func parseExpect(name, arg string) (check func(*http.Request, []byte) error, ok bool, err error) {
 	where, want := cutWord(arg)
 	if name == "expect-header" {
-		return expectHeader(where, want), true, need(where != "" && want != "", "expect-header NAME VALUE")
+		return expectHeader(where, want), true, usageError(where != "" && want != "", "expect-header NAME VALUE")
 	}
 	var test func(got any, found bool) error
 	switch name {
 	case "expect":
 		value := looseJSON(want)
-		test = func(got any, found bool) error { return compare(where, got, found, value) }
-		err = need(want != "", "expect /POINTER VALUE")
+		test = func(got any, found bool) error { return compareValue(where, got, found, value) }
+		err = usageError(want != "", "expect /POINTER VALUE")
 	case "expect-absent":
 		test = func(got any, found bool) error { return compareAbsent(where, got, found) }
-		err = need(want == "", "expect-absent /POINTER")
+		err = usageError(want == "", "expect-absent /POINTER")
 	case "expect-contains":
 		test = func(got any, found bool) error { return compareContains(where, got, unquoted(want)) }
-		err = need(want != "", "expect-contains /POINTER TEXT")
+		err = usageError(want != "", "expect-contains /POINTER TEXT")
 	case "expect-count":
 		count, numErr := strconv.Atoi(want)
 		test = func(got any, found bool) error { return compareCount(where, got, count) }
-		err = need(numErr == nil, "expect-count /POINTER NUMBER")
+		err = usageError(numErr == nil, "expect-count /POINTER NUMBER")
 	default:
 		return nil, false, nil
 	}
 	if err == nil {
-		err = need(strings.HasPrefix(where, "/"), name+": a JSON pointer starts with /")
+		err = usageError(strings.HasPrefix(where, "/"), name+": a JSON pointer starts with /")
 	}
 	return expectBody(where, test), true, err
 }
@@ -68,7 +68,7 @@ func expectBody(pointer string, test func(any, bool) error) func(*http.Request, 
 		if err := json.Unmarshal(body, &doc); err != nil {
 			return fmt.Errorf("the body is no JSON: %w", err)
 		}
-		return test(lookup(doc, jsontext.Pointer(pointer)))
+		return test(lookupPointer(doc, jsontext.Pointer(pointer)))
 	}
 }
 
@@ -81,9 +81,9 @@ func indexOf(token string, length int) (int, bool) {
 	return i, err == nil && i >= 0 && i < length
 }
 
-// lookup finds the value that a JSON pointer (RFC 6901) names. Unlike there, "-"
+// lookupPointer finds the value that a JSON pointer (RFC 6901) names. Unlike there, "-"
 // is the last element of an array.
-func lookup(v any, p jsontext.Pointer) (any, bool) {
+func lookupPointer(v any, p jsontext.Pointer) (any, bool) {
 	for token := range p.Tokens() {
 		switch node := v.(type) {
 		case map[string]any:
@@ -105,33 +105,33 @@ func lookup(v any, p jsontext.Pointer) (any, bool) {
 	return v, true
 }
 
-// compare wants the same value, as JSON has it: 1 and 1.0 are equal.
-func compare(where string, got any, found bool, want any) error {
+// compareValue wants the same value, as JSON has it: 1 and 1.0 are equal.
+func compareValue(where string, got any, found bool, want any) error {
 	if !found {
-		return fmt.Errorf("%s is missing, want %s", where, show(want))
+		return fmt.Errorf("%s is missing, want %s", where, showJSON(want))
 	}
 	if !reflect.DeepEqual(got, want) {
-		return fmt.Errorf("%s is %s, want %s", where, show(got), show(want))
+		return fmt.Errorf("%s is %s, want %s", where, showJSON(got), showJSON(want))
 	}
 	return nil
 }
 
-// compareAbsent wants that there is no such member. null counts as one.
+// compareAbsent requires that a member is absent. null counts as present.
 func compareAbsent(where string, got any, found bool) error {
 	if found {
-		return fmt.Errorf("%s is %s, want it absent", where, show(got))
+		return fmt.Errorf("%s is %s, want it absent", where, showJSON(got))
 	}
 	return nil
 }
 
-// compareContains wants a part of a text, or of the JSON of what is not text.
+// compareContains requires a part of a text, or of the JSON of another value.
 func compareContains(where string, got any, want string) error {
 	text, ok := got.(string)
 	if !ok {
-		text = show(got)
+		text = showJSON(got)
 	}
 	if !strings.Contains(text, want) {
-		return fmt.Errorf("%s is %s, which does not contain %q", where, show(got), want)
+		return fmt.Errorf("%s is %s, which does not contain %q", where, showJSON(got), want)
 	}
 	return nil
 }
@@ -151,8 +151,8 @@ func compareCount(where string, got any, want int) error {
 	return nil
 }
 
-// show writes a value as JSON, cut to a readable length.
-func show(v any) string {
+// showJSON writes a value as JSON, cut to a readable length.
+func showJSON(v any) string {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return fmt.Sprint(v)
@@ -163,7 +163,7 @@ func show(v any) string {
 	return string(b)
 }
 
-// looseJSON reads s as JSON, or, if it is none, takes it as a string.
+// looseJSON reads s as JSON, or returns s itself.
 func looseJSON(s string) any {
 	var v any
 	if json.Unmarshal([]byte(s), &v) != nil {

@@ -19,7 +19,7 @@ func keyRejected(r *http.Request, want string) *apiError {
 		return &apiError{Code: http.StatusForbidden, Status: statusName(http.StatusForbidden),
 			Message: "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API."}
 	}
-	err := invalid("API key not valid. Please pass a valid API key.")
+	err := invalidRequest("API key not valid. Please pass a valid API key.")
 	err.Details = []jsontext.Value{jsontext.Value(`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}`)}
 	return err
 }

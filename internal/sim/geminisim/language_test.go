@@ -63,7 +63,7 @@ func TestLanguages(t *testing.T) {
 			want string
 		}{"OpenAPI": {openAPISubset(), tt.openAPI}, "JSON Schema": {jsonSchemaSubset(), tt.jsonSchema}} {
 			got := ""
-			if err := judged.l.check("p", jsontext.Value(tt.schema)); err != nil {
+			if err := judged.l.checkParameters("p", jsontext.Value(tt.schema)); err != nil {
 				got = err.Message
 			}
 			if got != judged.want && (judged.want == "" || !strings.HasPrefix(judged.want, "Invalid value") || !strings.HasPrefix(got, judged.want)) {
@@ -100,7 +100,7 @@ func TestSmallestOfUnusualSchemas(t *testing.T) {
 		{`{"anyOf":[{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}},{"type":"string"}],"type":"object"}`, `{"a":0}`},
 		{`{"type":"object","properties":{"1":{"enum":["x","y"]}},"required":["1"]}`, `{"1":"y"}`},
 	} {
-		got := smallest(jsontext.Value(tt.schema))
+		got := smallestValue(jsontext.Value(tt.schema))
 		if string(got) != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.schema, got, tt.want)
 		}
@@ -112,7 +112,7 @@ func TestSmallestOfUnusualSchemas(t *testing.T) {
 		`{"type":"object","properties":{"a":{"not":{}}},"required":["a"]}`, `{"type":"string","maxLength":1,"minLength":2}`, `{"$ref":"http://127.0.0.1:1/x.json"}`,
 		`{"type":"object","properties":{"l":{"$ref":"#"},"r":{"$ref":"#"}},"required":["l","r"]}`, `{"required":"a"}`,
 	} {
-		if got := smallest(jsontext.Value(schema)); string(got) != "null" {
+		if got := smallestValue(jsontext.Value(schema)); string(got) != "null" {
 			t.Errorf("%s: got %s", schema, got)
 		}
 	}

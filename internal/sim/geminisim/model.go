@@ -10,7 +10,7 @@ type Model interface {
 	Answer(q Question) Answer
 }
 
-// Question is what a model sees of a request that passed the strict checks.
+// Question is a request as a model sees it. The request has passed the strict checks.
 type Question struct {
 	System    string // the system instruction
 	Messages  []Message
@@ -19,7 +19,7 @@ type Question struct {
 	// Schema is that of the structured answer that is asked for; "{}": any object; nil: none.
 	Schema jsontext.Value
 	Forced string // the function that must be called; "": none
-	// OneOf are the functions of which one must be called, if there are several; nil: none.
+	// OneOf are the functions of which at least one must be called, if there are several; else nil.
 	OneOf []string
 }
 
@@ -38,7 +38,7 @@ type Function struct {
 	Parameters jsontext.Value // a schema in either of the API's languages, or nil
 }
 
-// Call is a function call. In an Answer it has no ID yet.
+// Call is a function call. In an Answer its ID is empty.
 type Call struct {
 	ID, Name string
 	Args     jsontext.Value // an object
@@ -50,7 +50,7 @@ type Result struct {
 	Response jsontext.Value // an object
 }
 
-// Answer is what a model says: calls, or else a text.
+// Answer is the answer of a model: calls, or else a text.
 type Answer struct {
 	Thoughts []string // summaries, shown to those who ask for them
 	Calls    []Call
@@ -67,8 +67,8 @@ func (wordless) Version() string { return "geminisim" }
 // answer.
 func (wordless) Answer(Question) Answer { return Answer{Text: "OK."} }
 
-// question returns what the model sees of r.
-func (r *request) question() Question {
+// newQuestion returns r as the model sees it.
+func (r *request) newQuestion() Question {
 	q := Question{
 		MayCall: r.ToolConfig.FunctionCallingConfig.Mode != modeNone,
 		Schema:  r.GenerationConfig.wanted(),
@@ -86,17 +86,17 @@ func (r *request) question() Question {
 		}
 		q.Messages = append(q.Messages, m)
 	}
-	q.Functions = r.functions()
+	q.Functions = r.declaredFunctions()
 	r.oblige(&q)
 	return q
 }
 
-// functions returns what the model may call.
-func (r *request) functions() (list []Function) {
+// declaredFunctions returns the functions that the model may call.
+func (r *request) declaredFunctions() (list []Function) {
 	for _, t := range r.Tools {
 		for _, d := range t.FunctionDeclarations {
 			parameters := d.ParametersJSONSchema
-			if absent(parameters) {
+			if isAbsent(parameters) {
 				parameters = d.Parameters
 			}
 			list = append(list, Function{Name: d.Name, Parameters: parameters})

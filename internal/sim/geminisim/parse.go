@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// ParseScript reads a script. It is made to be written by hand, one directive a
-// line; a line that starts with a blank continues the directive before it; empty
-// lines and lines that start with # say nothing. A line "---" separates the
-// responses; a block without a directive is none.
+// ParseScript reads a script. It is made to be written by hand, one directive a line; a line that
+// starts with a blank continues the directive before it; empty lines and lines that start with #
+// say nothing. A line "---" separates the responses. A block without directives does not count.
 //
-// What is sent (each is a chunk of its own, with usage, model and id):
+// Content (each directive sends a chunk of its own, with usage, model and id):
 //
 //	text hello            a piece of the answer; Go-quoted too: text "a\n"
 //	thought **Hm**        a thought summary
@@ -32,7 +31,7 @@ import (
 //	split 3               from here on write pieces of 3 bytes, flushed one by one
 //	repeat 100 text x     a directive so many times
 //
-// Replies that are no stream:
+// Replies that are not a stream:
 //
 //	error 429 retry=27s Slow down    an error in the API's shape
 //	status 503, header Retry-After: 3, body {"any":"text"}
@@ -46,8 +45,8 @@ import (
 //	stall   send the headers and what was said, then nothing until the client leaves
 //	hang    not even headers
 //
-// What the request must look like (checked before anything is sent; a breach
-// answers 400 and is in Server.Failures); in a pointer "-" is the last element:
+// Expectations of the request (checked before anything is sent; a breach answers 400 and is in
+// Server.Failures); in a pointer "-" is the last element:
 //
 //	expect /contents/-/role user          JSON, or else a bare string
 //	expect-absent /contents/3
@@ -70,7 +69,7 @@ func ParseScript(text string) (*Script, error) {
 			current, empty = response{line: l.number + 1}, true
 			continue
 		}
-		used, err := s.directive(&current, l)
+		used, err := s.readDirective(&current, l)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("script line %d: %w", l.number, err))
 		}
@@ -88,9 +87,9 @@ func ParseScript(text string) (*Script, error) {
 	return s, nil
 }
 
-// directive reads one directive into the script or the response. used says
+// readDirective reads one directive into the script or the response. used says
 // whether it belongs to the response.
-func (s *Script) directive(r *response, l logicalLine) (used bool, err error) {
+func (s *Script) readDirective(r *response, l logicalLine) (used bool, err error) {
 	name, arg := cutWord(l.text)
 	switch l.text {
 	case "loop":
@@ -104,7 +103,7 @@ func (s *Script) directive(r *response, l logicalLine) (used bool, err error) {
 		r.expects = append(r.expects, expectation{line: l.number, check: check})
 		return true, err
 	}
-	parse := directive(name)
+	parse := directiveParser(name)
 	if parse == nil {
 		return true, fmt.Errorf("unknown directive %q", name)
 	}

@@ -144,7 +144,7 @@ func TestFewWords(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{"": 0, "a": 1, "abcd": 1, "abcde": 2, "ääää": 1} {
-		if got := tokens(text); got != want {
+		if got := estimateTokens(text); got != want {
 			t.Errorf("%q: %d tokens, want %d", text, got, want)
 		}
 	}

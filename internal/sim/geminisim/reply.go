@@ -33,11 +33,11 @@ type reply struct {
 	started bool
 	events  int   // written so far
 	split   int   // >0: write in pieces of so many bytes, with a flush after each
-	whole   chunk // what a unary answer has gathered
+	unary   chunk // the collected chunks of a unary answer
 }
 
-// begin sends the headers, once.
-func (r *reply) begin() {
+// sendHeaders sends the headers, once.
+func (r *reply) sendHeaders() {
 	if r.started {
 		return
 	}
@@ -59,8 +59,8 @@ func (r *reply) contentType() string {
 	return "application/json; charset=UTF-8"
 }
 
-// chunk sends one chunk with the given parts. finish is "" but for the last one.
-func (r *reply) chunk(parts []outPart, finish, message string, u *usage) error {
+// sendChunk sends one chunk with the given parts. finish is "" but for the last one.
+func (r *reply) sendChunk(parts []outPart, finish, message string, u *usage) error {
 	c := chunk{
 		Candidates: []candidate{{
 			Content:       modelContent{Parts: parts, Role: "model"},
@@ -72,27 +72,27 @@ func (r *reply) chunk(parts []outPart, finish, message string, u *usage) error {
 		ResponseID:    r.id,
 	}
 	if r.framing == framingUnary {
-		r.whole.merge(c)
+		r.unary.mergeChunk(c)
 		return nil
 	}
-	b, err := json.Marshal(c, r.layout())
+	b, err := json.Marshal(c, r.layoutOptions())
 	if err != nil {
 		return err
 	}
-	return r.event(b)
+	return r.sendEvent(b)
 }
 
-// layout is how the API lays out JSON: on one line with a blank after each colon
+// layoutOptions is how the API lays out JSON: on one line with a blank after each colon
 // in an SSE stream, indented elsewhere.
-func (r *reply) layout() json.Options {
+func (r *reply) layoutOptions() json.Options {
 	if r.framing == framingSSE {
 		return jsontext.SpaceAfterColon(true)
 	}
 	return jsontext.WithIndent("  ")
 }
 
-// event sends one element of the stream, as it is.
-func (r *reply) event(data []byte) error {
+// sendEvent sends one element of the stream, as it is.
+func (r *reply) sendEvent(data []byte) error {
 	r.events++
 	switch {
 	case r.framing == framingSSE:
@@ -110,20 +110,20 @@ func (r *reply) end() error {
 	switch {
 	case r.framing == framingArray && r.events > 0:
 		return r.write("]\n")
-	case r.framing == framingUnary && r.whole.Candidates != nil:
-		b, err := json.Marshal(r.whole, r.layout())
+	case r.framing == framingUnary && r.unary.Candidates != nil:
+		b, err := json.Marshal(r.unary, r.layoutOptions())
 		if err != nil {
 			return err
 		}
 		return r.write(string(b) + "\n")
 	}
-	r.begin()
+	r.sendHeaders()
 	return nil
 }
 
 // write sends bytes and flushes them.
 func (r *reply) write(s string) error {
-	r.begin()
+	r.sendHeaders()
 	for len(s) > 0 {
 		n := len(s)
 		if r.split > 0 {
@@ -140,9 +140,9 @@ func (r *reply) write(s string) error {
 	return r.ctx.Err()
 }
 
-// flush sends what was written, and the headers before it.
+// flush sends the written bytes, and the headers before them.
 func (r *reply) flush() error {
-	r.begin()
+	r.sendHeaders()
 	return http.NewResponseController(r.w).Flush()
 }
 
@@ -167,9 +167,9 @@ func (r *reply) wait() error {
 	return r.ctx.Err()
 }
 
-// cut ends the connection in the middle of the answer: the client reads an
+// cutConnection ends the connection in the middle of the answer: the client reads an
 // unexpected EOF, or, with reset over TCP, "connection reset by peer".
-func (r *reply) cut(reset bool) error {
+func (r *reply) cutConnection(reset bool) error {
 	if !reset {
 		panic(http.ErrAbortHandler)
 	}

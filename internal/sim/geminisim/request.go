@@ -9,10 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The types below name every field of v1beta's GenerateContentRequest, because
-// the API refuses names that it does not know. What the simulator never looks at
-// is a jsontext.Value. As with protojson, a name of several words may also be
-// written in snake_case.
+// The types below name every field of v1beta's GenerateContentRequest, because the API refuses
+// names that it does not know. Values that the simulator never looks at are a jsontext.Value. As
+// with protojson, a name of several words may also be written in snake_case.
 
 // request is a GenerateContentRequest. Names are taken in lower camel case and
 // in snake case, as the service takes them; a member that is unknown to it is
@@ -36,9 +35,8 @@ type content struct {
 	Parts []part `json:"parts"`
 }
 
-// part is one of the kinds that a Part can be: exactly one of its data fields
-// is set. What we never send is kept raw, to be refused by a rule and not as
-// unknown.
+// part is one of the kinds that a Part can be: exactly one of its data fields is set. Kinds that we
+// never send are kept raw, so that a rule refuses them and not the unknown name.
 type part struct {
 	Text             *string           `json:"text"`
 	FunctionCall     *functionCall     `json:"functionCall,case:ignore"`
@@ -75,7 +73,7 @@ type functionResponse struct {
 	Scheduling   jsontext.Value   `json:"scheduling"`
 }
 
-// tool is a Tool. Those that the provider runs itself are known by name only.
+// tool is a Tool. Tools of the provider have only their names here.
 type tool struct {
 	FunctionDeclarations  []declaration  `json:"functionDeclarations,case:ignore"`
 	GoogleSearchRetrieval jsontext.Value `json:"googleSearchRetrieval,case:ignore"`
@@ -100,7 +98,7 @@ type declaration struct {
 	ResponseJSONSchema   jsontext.Value `json:"responseJsonSchema,case:ignore"`
 }
 
-// toolConfig says whether functions may be called.
+// toolConfig reports whether functions may be called.
 type toolConfig struct {
 	FunctionCallingConfig struct {
 		Mode                 callingMode `json:"mode"`
@@ -168,11 +166,11 @@ func decodeRequest(body []byte) (*request, *apiError) {
 	}
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	if !ok {
-		return nil, invalid("Invalid JSON payload received. " + syntaxCause(err))
+		return nil, invalidRequest("Invalid JSON payload received. " + syntaxCause(err))
 	}
 	path := fieldPath(semantic.JSONPointer)
 	if !errors.Is(err, json.ErrUnknownName) {
-		return nil, invalid(fmt.Sprintf("Invalid value at '%s' (%v)", path, semantic.JSONKind))
+		return nil, invalidRequest(fmt.Sprintf("Invalid value at '%s' (%v)", path, semantic.JSONKind))
 	}
 	return nil, unknownName(fieldPath(semantic.JSONPointer.Parent()), semantic.JSONPointer.LastToken())
 }
@@ -188,7 +186,7 @@ func refusedMember(names []string, body []byte) *apiError {
 			"/generationConfig":                "generation_config",
 			"/generationConfig/thinkingConfig": "generation_config.thinking_config",
 		} {
-			if _, found := lookup(doc, at.AppendToken(name)); found {
+			if _, found := lookupPointer(doc, at.AppendToken(name)); found {
 				return unknownName(path, name)
 			}
 		}
@@ -210,7 +208,7 @@ func unknownName(path, name string) *apiError {
 	if path != "" {
 		at = " at '" + path + "'"
 	}
-	return invalid(fmt.Sprintf("Invalid JSON payload received. Unknown name %q%s: Cannot find field.", name, at))
+	return invalidRequest(fmt.Sprintf("Invalid JSON payload received. Unknown name %q%s: Cannot find field.", name, at))
 }
 
 // fieldPath spells a JSON pointer as the API does in its messages:
@@ -222,17 +220,16 @@ func fieldPath(p jsontext.Pointer) string {
 		case strings.Trim(token, "0123456789") == "":
 			fmt.Fprintf(&b, "[%s]", token)
 		case b.Len() > 0:
-			b.WriteString("." + snake(token))
+			b.WriteString("." + snakeCase(token))
 		default:
-			b.WriteString(snake(token))
+			b.WriteString(snakeCase(token))
 		}
 	}
 	return b.String()
 }
 
-// snake returns a name as protocol buffers have it, which is how the service's
-// messages call members.
-func snake(name string) string {
+// snakeCase returns a name in the form of protocol buffers. The service's messages use that form.
+func snakeCase(name string) string {
 	var b strings.Builder
 	for _, r := range name {
 		if 'A' <= r && r <= 'Z' {

@@ -23,7 +23,7 @@ func checkTools(tools []tool) *apiError {
 		for j := range t.FunctionDeclarations {
 			d := &t.FunctionDeclarations[j]
 			if seen[d.Name] {
-				return invalid(fmt.Sprintf("Duplicate function declaration found: %s", d.Name))
+				return invalidRequest(fmt.Sprintf("Duplicate function declaration found: %s", d.Name))
 			}
 			seen[d.Name] = true
 			if err := checkDeclaration(fmt.Sprintf("tools[%d].function_declarations[%d]", i, j), d); err != nil {
@@ -39,16 +39,16 @@ func checkTools(tools []tool) *apiError {
 func checkDeclaration(path string, d *declaration) *apiError {
 	at := "* GenerateContentRequest." + path
 	if !isFunctionName(d.Name) {
-		return invalid(at + ".name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.\n")
+		return invalidRequest(at + ".name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.\n")
 	}
-	if !absent(d.Parameters) && !absent(d.ParametersJSONSchema) {
-		return invalid(at + ".parameters_json_schema: parameters and parameters_json_schema are mutually exclusive\n")
+	if !isAbsent(d.Parameters) && !isAbsent(d.ParametersJSONSchema) {
+		return invalidRequest(at + ".parameters_json_schema: parameters and parameters_json_schema are mutually exclusive\n")
 	}
-	if !absent(d.Parameters) {
-		return openAPISubset().check(path+".parameters", d.Parameters)
+	if !isAbsent(d.Parameters) {
+		return openAPISubset().checkParameters(path+".parameters", d.Parameters)
 	}
-	if !absent(d.ParametersJSONSchema) {
-		return jsonSchemaSubset().check(path+".parameters_json_schema", d.ParametersJSONSchema)
+	if !isAbsent(d.ParametersJSONSchema) {
+		return jsonSchemaSubset().checkParameters(path+".parameters_json_schema", d.ParametersJSONSchema)
 	}
 	return nil
 }
@@ -91,29 +91,29 @@ func readLanguage(text []byte) language {
 	return l
 }
 
-// check refuses parameters that are not of the language, for the first place that is at fault. path is
+// checkParameters refuses parameters that are not of the language, for the first place that is at fault. path is
 // theirs in the request.
-func (l language) check(path string, parameters jsontext.Value) *apiError {
+func (l language) checkParameters(path string, parameters jsontext.Value) *apiError {
 	var doc any
 	_ = json.Unmarshal(parameters, &doc) // it was read before
 	broken, ok := errors.AsType[*jsonschema.ValidationError](l.compiled.Validate(doc))
 	if ok {
-		fault := slices.MinFunc(causes(broken), func(a, b *jsonschema.ValidationError) int {
+		fault := slices.MinFunc(causesOf(broken), func(a, b *jsonschema.ValidationError) int {
 			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
 		})
-		return l.refusal(path+schemaPath(doc, fault.InstanceLocation), fault)
+		return l.refusalOf(path+schemaPath(doc, fault.InstanceLocation), fault)
 	}
 	if _, compiled := compileWanted(parameters); compiled == nil && hasRef(parameters) {
-		return invalid(fmt.Sprintf("* GenerateContentRequest.%s: reference to an undefined schema\n", path))
+		return invalidRequest(fmt.Sprintf("* GenerateContentRequest.%s: reference to an undefined schema\n", path))
 	}
 	return nil
 }
 
-// refusal words a fault as the API does: what its messages say of a rule is the rule's description.
-func (l language) refusal(path string, fault *jsonschema.ValidationError) *apiError {
+// refusalOf words a fault as the API does: what its messages say of a rule is the rule's description.
+func (l language) refusalOf(path string, fault *jsonschema.ValidationError) *apiError {
 	_, pointer, _ := strings.Cut(fault.SchemaURL, "#")
 	rule, _ := url.PathUnescape(pointer)
-	text, _ := lookup(l.doc, jsontext.Pointer(rule+"/description"))
+	text, _ := lookupPointer(l.doc, jsontext.Pointer(rule+"/description"))
 	name := ""
 	switch k := fault.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
@@ -122,18 +122,18 @@ func (l language) refusal(path string, fault *jsonschema.ValidationError) *apiEr
 		name = k.Prop
 	case *kind.Type:
 		if k.Got == "array" && slices.Contains(k.Want, "string") {
-			return invalid(fmt.Sprintf("Proto field is not repeating, cannot start list. Invalid value at '%s'", path))
+			return invalidRequest(fmt.Sprintf("Proto field is not repeating, cannot start list. Invalid value at '%s'", path))
 		}
 	}
 	switch {
 	case text != nil && name != "":
-		return invalid(fmt.Sprintf("* GenerateContentRequest.%s%v %q\n", path, text, name))
+		return invalidRequest(fmt.Sprintf("* GenerateContentRequest.%s%v %q\n", path, text, name))
 	case text != nil:
-		return invalid(fmt.Sprintf("* GenerateContentRequest.%s%v\n", path, text))
+		return invalidRequest(fmt.Sprintf("* GenerateContentRequest.%s%v\n", path, text))
 	case name != "":
 		return unknownName(path, name)
 	}
-	return invalid(fmt.Sprintf("Invalid value at '%s' (Schema)", path))
+	return invalidRequest(fmt.Sprintf("Invalid value at '%s' (Schema)", path))
 }
 
 // schemaPath spells a place within a schema as the API does, which counts the members of a map:
@@ -149,17 +149,17 @@ func schemaPath(schema any, place []string) string {
 			if isMap {
 				fmt.Fprintf(&b, "[%d].value", slices.Index(slices.Sorted(maps.Keys(node)), step))
 			} else {
-				b.WriteString("." + snake(step))
+				b.WriteString("." + snakeCase(step))
 			}
 			isMap = !isMap && (step == "properties" || step == "$defs")
 		}
-		schema, _ = lookup(schema, jsontext.Pointer("").AppendToken(step))
+		schema, _ = lookupPointer(schema, jsontext.Pointer("").AppendToken(step))
 	}
 	return b.String()
 }
 
-// members returns the members of an object.
-func members(v jsontext.Value) (map[string]jsontext.Value, bool) {
+// membersOf returns the members of an object.
+func membersOf(v jsontext.Value) (map[string]jsontext.Value, bool) {
 	var m map[string]jsontext.Value
 	if v.Kind() != '{' || json.Unmarshal(v, &m) != nil {
 		return nil, false

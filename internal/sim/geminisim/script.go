@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Script is what a fake answers: one response for each request, in order.
-// ParseScript reads one. It is immutable, so servers may share it.
+// Script holds the responses of a fake: one for each request, in order. ParseScript reads one. It
+// is immutable, so servers may share it.
 type Script struct {
 	responses []response
 	loop      bool // when used up, the last response is given again
@@ -44,20 +44,20 @@ func defaultUsage() *usage { return newUsage(10, 5, 0) }
 
 // playScript answers request number n from the script.
 func (s *Server) playScript(out *reply, r *http.Request, n int, body []byte) {
-	resp, err := s.cfg.Script.response(n)
+	resp, err := s.cfg.Script.responseFor(n)
 	if err != nil {
 		s.refuse(out, n, err)
 		return
 	}
 	if !s.cfg.Script.lenient {
-		if _, err := s.accept(out.model, body); err != nil {
+		if _, err := s.acceptRequest(out.model, body); err != nil {
 			s.refuse(out, n, err)
 			return
 		}
 	}
 	for _, e := range resp.expects {
 		if err := e.check(r, body); err != nil {
-			s.refuse(out, n, invalid(fmt.Sprintf("script line %d: %v", e.line, err)))
+			s.refuse(out, n, invalidRequest(fmt.Sprintf("script line %d: %v", e.line, err)))
 			return
 		}
 	}
@@ -65,8 +65,8 @@ func (s *Server) playScript(out *reply, r *http.Request, n int, body []byte) {
 	t.play(resp.steps)
 }
 
-// response returns the block that answers request number n.
-func (s *Script) response(n int) (*response, *apiError) {
+// responseFor returns the block that answers request number n.
+func (s *Script) responseFor(n int) (*response, *apiError) {
 	if n <= len(s.responses) {
 		return &s.responses[n-1], nil
 	}
@@ -92,12 +92,12 @@ func (t *playing) play(steps []step) {
 	_ = t.end() // fails only when the client is gone
 }
 
-// say sends a chunk with the given parts.
-func (t *playing) say(parts ...outPart) error { return t.chunk(parts, "", "", t.usage) }
+// sendParts sends a chunk with the given parts.
+func (t *playing) sendParts(parts ...outPart) error { return t.sendChunk(parts, "", "", t.usage) }
 
-// call sends a function call. As with the real API the first one of a response
+// sendCall sends a function call. As with the real API the first one of a response
 // is signed; signature replaces that, and unsigned leaves it out.
-func (t *playing) call(name string, args jsontext.Value, id, signature string) error {
+func (t *playing) sendCall(name string, args jsontext.Value, id, signature string) error {
 	t.calls++
 	switch id {
 	case "":
@@ -109,24 +109,24 @@ func (t *playing) call(name string, args jsontext.Value, id, signature string) e
 	switch {
 	case signature == none:
 		signature = ""
-		t.issued.add(issued, "")
+		t.issued.addCall(issued, "")
 	case signature != "":
-		t.issued.add(issued, signature)
+		t.issued.addCall(issued, signature)
 	case t.calls == 1:
-		signature = sign(callKey(issued))
+		signature = signWords(callKey(issued))
 	}
-	return t.say(outPart{
+	return t.sendParts(outPart{
 		FunctionCall:     &outCall{Name: name, Args: args, ID: id},
 		ThoughtSignature: signature,
 	})
 }
 
-// note remembers the function calls of parts that were written by hand.
-func (t *playing) note(parts []part) {
+// recordCalls remembers the function calls of parts that were written by hand.
+func (t *playing) recordCalls(parts []part) {
 	for _, p := range parts {
 		if p.FunctionCall != nil {
 			t.calls++
-			t.issued.add(p.FunctionCall, p.ThoughtSignature)
+			t.issued.addCall(p.FunctionCall, p.ThoughtSignature)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestDirectivesThatSend(t *testing.T) {
 		{"thought **Hm**", event(saying(`{"text": "**Hm**","thought": true}`), plainUsage)},
 		{"fill 5", event(saying(`{"text": "xxxxx"}`), plainUsage)},
 		{`parts [{"text":"a"},{"inlineData":{"mimeType":"x"}}]`, event(saying(`{"text": "a"},{"inlineData": {"mimeType": "x"}}`), plainUsage)},
-		{`call add {"b":1,"a":2}`, event(saying(`{"functionCall": {"name": "add","args": {"b": 1,"a": 2},"id": "r001c001"},"thoughtSignature": "`+sign(callKey(&functionCall{ID: "r001c001", Name: "add", Args: []byte(`{"a":2,"b":1}`)}))+`"}`), plainUsage)},
+		{`call add {"b":1,"a":2}`, event(saying(`{"functionCall": {"name": "add","args": {"b": 1,"a": 2},"id": "r001c001"},"thoughtSignature": "`+signWords(callKey(&functionCall{ID: "r001c001", Name: "add", Args: []byte(`{"a":2,"b":1}`)}))+`"}`), plainUsage)},
 		{`call add {"a": "} {"} id=abc sig=QUJD`, event(saying(`{"functionCall": {"name": "add","args": {"a": "} {"},"id": "abc"},"thoughtSignature": "QUJD"}`), plainUsage)},
 		{`call now id=none sig=none`, event(saying(`{"functionCall": {"name": "now"}}`), plainUsage)},
 		{"call a sig=none\ncall b", event(saying(`{"functionCall": {"name": "a","id": "r001c001"}}`), plainUsage) + event(saying(`{"functionCall": {"name": "b","id": "r001c002"}}`), plainUsage)},

@@ -1,17 +1,17 @@
 // Package geminisim speaks the wire protocol of the Gemini API without the API.
 //
-// With a Script it is a fake for tests: it answers what it is asked to, misbehaves on demand
-// and checks what it was sent. Without one a Model decides what to say, and the server streams
-// that as the real API does.
+// With a Script it is a fake for tests: it replies as scripted, misbehaves on demand and checks the
+// requests. Without one a Model decides what to say, and the server streams that as the real API
+// does.
 //
 // In both roles it refuses requests that the real API would refuse, in the API's
 // words, so that a driver which gets along with it gets along with Gemini. It
 // imports nothing of Sluice and shares no code with the driver: it is its judge.
 //
 // A request is decoded strictly (request.go), held against the documented rules (strict.go,
-// turns.go, schema.go) and answered: by the next block of a script (script.go, directives.go)
-// or by a Model. A Server is safe for concurrent use and starts no goroutine. What it refused
-// it also remembers (Failures), so that a test fails although its client got the refusal.
+// turns.go, schema.go) and answered: by the next block of a script (script.go, directives.go) or by
+// a Model. A Server is safe for concurrent use and starts no goroutine. It remembers its refusals
+// too (Failures), so that a test fails although its client got the refusal.
 package geminisim
 
 import (
@@ -37,7 +37,7 @@ const (
 type Config struct {
 	// Script makes the server a fake that answers from it.
 	Script *Script
-	// Model answers where there is no script. nil: one that only says OK.
+	// Model answers requests without a script; nil answers only OK.
 	Model Model
 	// FirstDelay is how long the model thinks before its first chunk, and Pace how
 	// long it pauses between two chunks. A script has delays of its own.
@@ -100,9 +100,8 @@ func (s *Server) Calls() int {
 	return s.calls
 }
 
-// Failures returns what was wrong with the calls so far, at most 100 of them:
-// broken expectations of the script, requests that the API would refuse, and
-// requests that came after the script's end.
+// Failures returns the faults of the calls so far, at most 100: broken expectations of the script,
+// requests that the API would refuse, and requests after the script's end.
 func (s *Server) Failures() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,21 +130,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method + " " + method {
 	case "GET ":
-		s.describe(out, r)
+		s.describeModel(out, r)
 	case "POST generateContent":
 		out.framing = framingUnary
-		s.generate(out, r)
+		s.generateContent(out, r)
 	case "POST streamGenerateContent":
 		out.framing = streamFraming(r)
-		s.generate(out, r)
+		s.generateContent(out, r)
 	default:
 		out.refuse(&apiError{Code: http.StatusNotFound, Status: statusName(http.StatusNotFound),
 			Message: fmt.Sprintf("models/%s is not found for API version v1beta, or is not supported for %s. Call ModelService.ListModels to see the list of available models and their supported methods.", model, method)})
 	}
 }
 
-// streamFraming is what the query asks for; without alt=sse the service sends
-// one JSON array.
+// streamFraming returns the framing that the query asks for. Without alt=sse the service sends one
+// JSON array.
 func streamFraming(r *http.Request) framing {
 	q := r.URL.Query()
 	if q.Get("alt") == "sse" || q.Get("$alt") == "sse" {
@@ -154,8 +153,8 @@ func streamFraming(r *http.Request) framing {
 	return framingArray
 }
 
-// describe answers GET /v1beta/models/{model}.
-func (s *Server) describe(out *reply, r *http.Request) {
+// describeModel answers GET /v1beta/models/{model}.
+func (s *Server) describeModel(out *reply, r *http.Request) {
 	if err := keyRejected(r, s.cfg.RequireKey); err != nil {
 		out.refuse(err)
 		return
@@ -181,14 +180,14 @@ func (s *Server) describe(out *reply, r *http.Request) {
 	_ = out.write(string(b) + "\n") // fails only when the client is gone
 }
 
-// generate answers both methods that generate.
-func (s *Server) generate(out *reply, r *http.Request) {
+// generateContent answers both methods that generate.
+func (s *Server) generateContent(out *reply, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(out.w, r.Body, maxBody))
 	if err != nil {
 		out.refuse(bodyFault(err))
 		return
 	}
-	n := s.record(r, body)
+	n := s.recordCall(r, body)
 	out.id = responseID(digest(body))
 	if err := keyRejected(r, s.cfg.RequireKey); err != nil {
 		s.refuse(out, n, err)
@@ -198,24 +197,24 @@ func (s *Server) generate(out *reply, r *http.Request) {
 		s.playScript(out, r, n, body)
 		return
 	}
-	req, fault := s.accept(out.model, body)
+	req, fault := s.acceptRequest(out.model, body)
 	if fault != nil {
 		s.refuse(out, n, fault)
 		return
 	}
-	s.answer(out, req, digest(body))
+	s.streamAnswer(out, req, digest(body))
 }
 
-// bodyFault is what is said of a body that cannot be read to its end.
+// bodyFault words the fault of an incomplete body.
 func bodyFault(err error) *apiError {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return invalid(fmt.Sprintf("Request payload size exceeds the limit: %d bytes.", maxBody))
+		return invalidRequest(fmt.Sprintf("Request payload size exceeds the limit: %d bytes.", maxBody))
 	}
-	return invalid("The request body could not be read.")
+	return invalidRequest("The request body could not be read.")
 }
 
-// accept decodes a request and applies the strict rules.
-func (s *Server) accept(model string, body []byte) (*request, *apiError) {
+// acceptRequest decodes a request and applies the strict rules.
+func (s *Server) acceptRequest(model string, body []byte) (*request, *apiError) {
 	req, err := decodeRequest(body)
 	if err != nil {
 		return nil, err
@@ -226,8 +225,8 @@ func (s *Server) accept(model string, body []byte) (*request, *apiError) {
 	return req, checkRequest(model, req, &s.issued)
 }
 
-// record counts the call and returns its number, from 1.
-func (s *Server) record(r *http.Request, body []byte) int {
+// recordCall counts the call and returns its number, from 1.
+func (s *Server) recordCall(r *http.Request, body []byte) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -241,14 +240,14 @@ func (s *Server) record(r *http.Request, body []byte) int {
 
 // refuse answers with err and keeps it for Failures.
 func (s *Server) refuse(out *reply, n int, err *apiError) {
-	s.fail(fmt.Sprintf("request %d: %s", n, strings.TrimSpace(err.Message)))
+	s.recordFailure(fmt.Sprintf("request %d: %s", n, strings.TrimSpace(err.Message)))
 	out.refuse(err)
 }
 
-// fail keeps a failed expectation for the test to report. Their number is
+// recordFailure keeps a failed expectation for the test to report. Their number is
 // bounded: a loop of a client may break the same one for minutes. It is safe
 // for concurrent use.
-func (s *Server) fail(text string) {
+func (s *Server) recordFailure(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.failures) < keptFailure {

@@ -11,13 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// signatureHead makes a signature look like the real ones, which are protobuf
-// messages: field 2 {field 1: 32 bytes}.
+// signatureHead makes a signature look like a real one, a protobuf message: field 2 {field 1: 32
+// bytes}.
 const signatureHead = "\x12\x22\x0a\x20"
 
-// sign returns a thought signature over the given words. It needs no memory: who
-// knows what was signed can check it.
-func sign(words ...string) string {
+// signWords returns a thought signature over the given words. It works without memory: everyone who
+// knows the signed words can check it.
+func signWords(words ...string) string {
 	sum := sha256.Sum256([]byte("geminisim\x00" + strings.Join(words, "\x00")))
 	return base64.StdEncoding.EncodeToString([]byte(signatureHead + string(sum[:])))
 }
@@ -58,26 +58,26 @@ func responseID(digest string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:23]
 }
 
-// standIn is what the API takes for the signature of a call that another model made
+// standIn replaces the signature of a call by another model
 // (ai.google.dev/gemini-api/docs/thought-signatures).
 const standIn = "skip_thought_signature_validator"
 
-// ledger remembers the calls whose signature a script wrote by hand. All other
-// calls were signed by sign, which needs no memory.
+// ledger remembers the calls whose signature a script wrote by hand. signWords signed all other
+// calls, and works without memory.
 type ledger struct {
 	mu      sync.Mutex
 	signed  map[string]string // callKey -> signature, "" for a call issued unsigned
 	foreign bool              // calls of other models are taken with standIn
 }
 
-// isStandIn says whether a signature stands for that of a call which another model made.
+// isStandIn reports whether a signature stands for that of a call which another model made.
 func (l *ledger) isStandIn(signature string) bool {
 	return l != nil && l.foreign && signature == standIn
 }
 
-// add notes what was issued. A script that loops issues the same calls again and
+// addCall records the signature of a sent call. A script that loops issues the same calls again and
 // again, so the map does not grow with the number of requests.
-func (l *ledger) add(c *functionCall, signature string) {
+func (l *ledger) addCall(c *functionCall, signature string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.signed == nil {
@@ -86,9 +86,9 @@ func (l *ledger) add(c *functionCall, signature string) {
 	l.signed[callKey(c)] = signature
 }
 
-// signature returns what c was signed with. first says whether c leads its
+// signatureOf returns what c was signed with. first reports whether c leads its
 // model turn: of parallel calls only the first is signed.
-func (l *ledger) signature(c *functionCall, first bool) string {
+func (l *ledger) signatureOf(c *functionCall, first bool) string {
 	key := callKey(c)
 	if l != nil {
 		l.mu.Lock()
@@ -100,7 +100,7 @@ func (l *ledger) signature(c *functionCall, first bool) string {
 	if !first {
 		return ""
 	}
-	return sign(key)
+	return signWords(key)
 }
 
 // sameSignature compares two signatures by the bytes that they stand for: base64

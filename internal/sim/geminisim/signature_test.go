@@ -11,7 +11,7 @@ import (
 // A signature comes back in any spelling of base64, with arguments in any order of members.
 func TestSignaturesInOtherSpellings(t *testing.T) {
 	t.Parallel()
-	sum := sign("f")
+	sum := signWords("f")
 	raw, err := base64.StdEncoding.DecodeString(sum)
 	if err != nil || !strings.HasPrefix(string(raw), "\x12\x22\x0a\x20") || len(raw) != 36 {
 		t.Fatalf("%q does not look like a real one: %v", sum, err)

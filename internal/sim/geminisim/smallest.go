@@ -17,19 +17,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Bounds of what is made up: a schema that asks for more is recursive without an end.
+// Bounds of an invented value: a schema that exceeds them is endlessly recursive.
 const (
 	maxRepairs = 1000
 	maxNesting = 40
 	lastNested = 6 // from here on the last of the alternatives is chosen, which ends most recursions
 )
 
-// smallest returns a small value that a JSON Schema allows, or null if none was found.
+// smallestValue returns a small value that a JSON Schema allows, or null if none was found.
 //
-// It begins with {} and repairs the last place that a validator complains of, over and over: what is
-// required is added, of alternatives the first is chosen, of an enum the first value. So it knows the
-// keywords that the validator knows, but for those that forbid.
-func smallest(schema jsontext.Value) jsontext.Value {
+// It begins with {} and repairs the last place that a validator complains of, over and over. It
+// adds required members, and chooses the first alternative and the first value of an enum. So it
+// knows the keywords that the validator knows, but for those that forbid.
+func smallestValue(schema jsontext.Value) jsontext.Value {
 	compiler, compiled := compileWanted(schema)
 	var value any = map[string]any{}
 	for range maxRepairs {
@@ -45,19 +45,19 @@ func smallest(schema jsontext.Value) jsontext.Value {
 		if !ok {
 			break
 		}
-		fault := slices.MaxFunc(causes(invalid), func(a, b *jsonschema.ValidationError) int {
+		fault := slices.MaxFunc(causesOf(invalid), func(a, b *jsonschema.ValidationError) int {
 			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
 		})
 		if len(fault.InstanceLocation) > maxNesting {
 			break
 		}
-		value = changed(value, fault.InstanceLocation, func(v any) any { return repaired(compiler, v, fault) })
+		value = changeAt(value, fault.InstanceLocation, func(v any) any { return repairValue(compiler, v, fault) })
 	}
 	return jsontext.Value("null")
 }
 
-// compileWanted compiles the schema of a structured answer, which may have the upper-case types
-// of Gemini's own language; nil: it is none.
+// compileWanted compiles the schema of a structured answer, or returns nil. The schema may have the
+// upper-case types of Gemini's own language.
 func compileWanted(schema jsontext.Value) (*jsonschema.Compiler, *jsonschema.Schema) {
 	const url = "wanted:///schema.json"
 	var doc any
@@ -67,7 +67,7 @@ func compileWanted(schema jsontext.Value) (*jsonschema.Compiler, *jsonschema.Sch
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is ever fetched
 	compiler.AssertFormat()
-	if compiler.AddResource(url, readable(doc)) != nil {
+	if compiler.AddResource(url, readableSchema(doc)) != nil {
 		return nil, nil
 	}
 	compiled, err := compiler.Compile(url)
@@ -77,13 +77,13 @@ func compileWanted(schema jsontext.Value) (*jsonschema.Compiler, *jsonschema.Sch
 	return compiler, compiled
 }
 
-// readable makes a schema one that the validator reads: with types in lower case, and without the
+// readableSchema makes a schema one that the validator reads: with types in lower case, and without the
 // patterns of other languages, such as those that look ahead.
-func readable(v any) any {
+func readableSchema(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, member := range v {
-			v[key] = readable(member)
+			v[key] = readableSchema(member)
 			if text, ok := member.(string); ok && key == "type" {
 				v[key] = strings.ToLower(text)
 			} else if _, err := regexp.Compile(text); key == "pattern" && err != nil {
@@ -92,14 +92,14 @@ func readable(v any) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = readable(v[i])
+			v[i] = readableSchema(v[i])
 		}
 	}
 	return v
 }
 
-// causes returns the faults that a validator found, of alternatives those of one.
-func causes(e *jsonschema.ValidationError) (all []*jsonschema.ValidationError) {
+// causesOf returns the faults that a validator found, of alternatives those of one.
+func causesOf(e *jsonschema.ValidationError) (all []*jsonschema.ValidationError) {
 	under := e.Causes
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
@@ -112,22 +112,22 @@ func causes(e *jsonschema.ValidationError) (all []*jsonschema.ValidationError) {
 		return []*jsonschema.ValidationError{e}
 	}
 	for _, cause := range under {
-		all = append(all, causes(cause)...)
+		all = append(all, causesOf(cause)...)
 	}
 	return all
 }
 
-// changed changes what stands at a place of v.
-func changed(v any, place []string, change func(any) any) any {
+// changeAt changes the value at a place of v.
+func changeAt(v any, place []string, change func(any) any) any {
 	if len(place) == 0 {
 		return change(v)
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		v[place[0]] = changed(v[place[0]], place[1:], change)
+		v[place[0]] = changeAt(v[place[0]], place[1:], change)
 	case []any:
 		i := itemNumber(place[:1])
-		v[i] = changed(v[i], place[1:], change)
+		v[i] = changeAt(v[i], place[1:], change)
 	}
 	return v
 }
@@ -135,16 +135,16 @@ func changed(v any, place []string, change func(any) any) any {
 // itemNumber is the number of a place in its list; 0: it is in none.
 func itemNumber(place []string) (i int) {
 	if len(place) > 0 {
-		i, _ = strconv.Atoi(place[len(place)-1]) // the name of a member is no number
+		i, _ = strconv.Atoi(place[len(place)-1]) // the name of a member is not a number
 	}
 	return max(i, 0)
 }
 
-// repaired returns v without a fault, or nearer to that. What it cannot repair stays.
-func repaired(compiler *jsonschema.Compiler, v any, fault *jsonschema.ValidationError) any {
+// repairValue returns v without a fault, or nearer to that. A fault that it cannot repair stays.
+func repairValue(compiler *jsonschema.Compiler, v any, fault *jsonschema.ValidationError) any {
 	switch k := fault.ErrorKind.(type) {
 	case *kind.Type:
-		return retyped(v, k.Want)
+		return zeroOfType(v, k.Want)
 	case *kind.Const:
 		return k.Want
 	case *kind.Enum: // items of a list get different values, as they may have to
@@ -174,13 +174,13 @@ func repaired(compiler *jsonschema.Compiler, v any, fault *jsonschema.Validation
 			v.([]any)[k.Duplicates[1]] = item + "x"
 		}
 	default:
-		return nearer(v, k)
+		return nearerValue(v, k)
 	}
 	return v
 }
 
-// retyped returns the smallest value of a type: of several types, not null.
-func retyped(v any, types []string) any {
+// zeroOfType returns the smallest value of a type: of several types, not null.
+func zeroOfType(v any, types []string) any {
 	if n, ok := v.(float64); ok && slices.Contains(types, "integer") { // a bound made it a fraction
 		return math.Floor(n)
 	}
@@ -193,9 +193,10 @@ func retyped(v any, types []string) any {
 	return nil
 }
 
-// nearer returns a string or a number that is nearer to what a schema asks for: a number at its bound,
-// or the next multiple away from 0, an example of a format, the last letter of a text repeated.
-func nearer(v any, fault jsonschema.ErrorKind) any {
+// nearerValue returns a string or a number that is nearer to the schema. A number moves to its
+// bound or the next multiple away from 0. A text becomes an example of its format, or repeats its
+// last letter.
+func nearerValue(v any, fault jsonschema.ErrorKind) any {
 	at := func(bound *big.Rat) float64 { n, _ := bound.Float64(); return n }
 	switch k := fault.(type) {
 	case *kind.Minimum:
@@ -217,7 +218,7 @@ func nearer(v any, fault jsonschema.ErrorKind) any {
 		}[k.Want]
 	case *kind.Pattern:
 		if re, err := syntax.Parse(k.Want, syntax.Perl); err == nil {
-			return shortest(re)
+			return shortestMatch(re)
 		}
 	case *kind.MinLength:
 		runes := []rune("x" + v.(string))
@@ -226,8 +227,8 @@ func nearer(v any, fault jsonschema.ErrorKind) any {
 	return v
 }
 
-// shortest returns a text that matches re, as short as it goes.
-func shortest(re *syntax.Regexp) string {
+// shortestMatch returns a text that matches re, as short as it goes.
+func shortestMatch(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpLiteral:
 		return string(re.Rune)
@@ -238,13 +239,13 @@ func shortest(re *syntax.Regexp) string {
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return "x"
 	case syntax.OpCapture, syntax.OpPlus, syntax.OpAlternate:
-		return shortest(re.Sub[0])
+		return shortestMatch(re.Sub[0])
 	case syntax.OpRepeat:
-		return strings.Repeat(shortest(re.Sub[0]), re.Min)
+		return strings.Repeat(shortestMatch(re.Sub[0]), re.Min)
 	case syntax.OpConcat:
 		var b strings.Builder
 		for _, sub := range re.Sub {
-			b.WriteString(shortest(sub))
+			b.WriteString(shortestMatch(sub))
 		}
 		return b.String()
 	}

@@ -43,7 +43,7 @@ func TestSmallest(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.schema, func(t *testing.T) {
 			t.Parallel()
-			got := smallest(jsontext.Value(tt.schema))
+			got := smallestValue(jsontext.Value(tt.schema))
 			if tt.want != "" && string(got) != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
@@ -58,7 +58,7 @@ func TestSmallestGivesUp(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"object","properties":{"next":{"$ref":"#"}},"required":["next"]}`, `{"$ref":"#"}`, `{"$ref":"#/$defs/none"}`, `{"anyOf":[]}`, `[`, ``, `false`,
 	} {
-		if got := smallest(jsontext.Value(schema)); string(got) != "null" {
+		if got := smallestValue(jsontext.Value(schema)); string(got) != "null" {
 			t.Errorf("%s: got %s", schema, got)
 		}
 	}

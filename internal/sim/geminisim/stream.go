@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// answer streams the model's reply to a request that passed the checks.
-func (s *Server) answer(out *reply, req *request, digest string) {
+// streamAnswer streams the model's reply to a request that passed the checks.
+func (s *Server) streamAnswer(out *reply, req *request, digest string) {
 	out.model = s.cfg.Model.Version()
-	o := Respond(s.cfg.Model, s.cfg.Roles, req.question())
+	o := Respond(s.cfg.Model, s.cfg.Roles, req.newQuestion())
 	if out.sleep(s.cfg.FirstDelay) != nil {
 		return // the client is gone
 	}
@@ -20,7 +20,7 @@ func (s *Server) answer(out *reply, req *request, digest string) {
 		if i > 0 && out.sleep(s.cfg.Pace) != nil {
 			return
 		}
-		if out.chunk(c.parts, c.finish, message, c.usage) != nil {
+		if out.sendChunk(c.parts, c.finish, message, c.usage) != nil {
 			return
 		}
 	}
@@ -45,7 +45,7 @@ func cutAnswer(o Answer, req *request, digest string) []piece {
 		pieces = append(pieces, piece{parts: []outPart{p}, usage: newUsage(prompt, said, thinking)})
 	}
 	for _, text := range o.Thoughts {
-		thinking += tokens(text) // billed also where no summary is asked for
+		thinking += estimateTokens(text) // billed also where no summary is asked for
 		if req.GenerationConfig.ThinkingConfig.IncludeThoughts {
 			add(thoughtPart(text))
 		}
@@ -54,18 +54,18 @@ func cutAnswer(o Answer, req *request, digest string) []piece {
 		call := &outCall{Name: c.Name, Args: c.Args, ID: callID(digest, i)}
 		p := outPart{FunctionCall: call}
 		if i == 0 {
-			p.ThoughtSignature = sign(callKey(&functionCall{ID: call.ID, Name: call.Name, Args: call.Args}))
+			p.ThoughtSignature = signWords(callKey(&functionCall{ID: call.ID, Name: call.Name, Args: call.Args}))
 		}
-		said += tokens(c.Name + string(call.Args))
+		said += estimateTokens(c.Name + string(call.Args))
 		add(p)
 	}
 	for _, words := range fewWords(o.Text) {
-		said += tokens(words)
+		said += estimateTokens(words)
 		add(textPart(words))
 	}
 	last := textPart("")
 	if o.Text != "" && digest[0]%3 == 0 { // as now and then with the real API
-		last.ThoughtSignature = sign(digest)
+		last.ThoughtSignature = signWords(digest)
 	}
 	return append(pieces, piece{parts: []outPart{last}, finish: "STOP", usage: newUsage(prompt, said, thinking)})
 }
@@ -93,19 +93,19 @@ func fewWords(text string) []string {
 	return pieces
 }
 
-// tokens estimates: about four characters make one.
-func tokens(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
+// estimateTokens estimates: about four characters make one.
+func estimateTokens(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
 
 // tokens counts those of a content.
 func (c *content) tokens() (n int) {
 	for _, p := range c.Parts {
 		switch {
 		case p.Text != nil:
-			n += tokens(*p.Text)
+			n += estimateTokens(*p.Text)
 		case p.FunctionCall != nil:
-			n += tokens(p.FunctionCall.Name + string(p.FunctionCall.Args))
+			n += estimateTokens(p.FunctionCall.Name + string(p.FunctionCall.Args))
 		case p.FunctionResponse != nil:
-			n += tokens(p.FunctionResponse.Name + string(p.FunctionResponse.Response))
+			n += estimateTokens(p.FunctionResponse.Name + string(p.FunctionResponse.Response))
 		}
 	}
 	return n
@@ -123,7 +123,7 @@ func promptTokens(req *request) int {
 	}
 	for _, t := range req.Tools {
 		for _, d := range t.FunctionDeclarations {
-			n += tokens(d.Name + d.Description + string(d.Parameters) + string(d.ParametersJSONSchema))
+			n += estimateTokens(d.Name + d.Description + string(d.Parameters) + string(d.ParametersJSONSchema))
 		}
 	}
 	return n

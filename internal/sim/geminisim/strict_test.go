@@ -33,7 +33,7 @@ func signed(name, id, args string) string {
 	if id != "" {
 		call += `,"id":"` + id + `"`
 	}
-	sig := sign(callKey(&functionCall{ID: id, Name: name, Args: []byte(args)}))
+	sig := signWords(callKey(&functionCall{ID: id, Name: name, Args: []byte(args)}))
 	return `{"functionCall":` + call + `},"thoughtSignature":"` + sig + `"}`
 }
 
@@ -241,7 +241,7 @@ func TestRecordedRequestsAreAccepted(t *testing.T) {
 			for _, c := range req.Contents {
 				for _, p := range c.Parts {
 					if p.FunctionCall != nil {
-						issued.add(p.FunctionCall, p.ThoughtSignature)
+						issued.addCall(p.FunctionCall, p.ThoughtSignature)
 					}
 				}
 			}
@@ -283,10 +283,10 @@ func FuzzSignature(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, id, args, other string) {
 		a := functionCall{Name: name, ID: id, Args: []byte(args)}
 		b := functionCall{Name: name, ID: id, Args: []byte(other)}
-		if same, ok := sameSignature(sign(callKey(&a)), sign(callKey(&a))); !same || !ok {
+		if same, ok := sameSignature(signWords(callKey(&a)), signWords(callKey(&a))); !same || !ok {
 			t.Error("a signature does not fit its own call")
 		}
-		if same, _ := sameSignature(sign(callKey(&a)), sign(callKey(&b))); same != (callKey(&a) == callKey(&b)) {
+		if same, _ := sameSignature(signWords(callKey(&a)), signWords(callKey(&b))); same != (callKey(&a) == callKey(&b)) {
 			t.Errorf("same signature for %q and %q: %v", args, other, same)
 		}
 	})
@@ -304,7 +304,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		if fault := checkRequest("m", req, new(ledger)); fault != nil {
 			return
 		}
-		if q := req.question(); len(q.Messages) != len(req.Contents) {
+		if q := req.newQuestion(); len(q.Messages) != len(req.Contents) {
 			t.Errorf("%d messages of %d contents", len(q.Messages), len(req.Contents))
 		}
 	})

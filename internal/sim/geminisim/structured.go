@@ -15,41 +15,41 @@ type Role func(schema jsontext.Value, contents Question) (value jsontext.Value, 
 // anyObject is the schema of a request for JSON that names none.
 const anyObject = "{}"
 
-// Respond returns the answer to q in any protocol: for a forced function its
-// arguments, for a structured answer what the first role that knows the request
-// says, else the smallest value that the schema allows, and for the rest what m says. Where m
-// must call one of several functions and calls none, the last of them is called: a gateway
-// declares those of its clients behind its own.
+// Respond returns the answer to q in any protocol. For a forced function that is a call. For a
+// structured answer it is the value of the first role that knows the request, else the smallest
+// value of the schema. For other requests it is the answer of m. If m must call one of several
+// functions and calls none of them, the last of them is called, because a gateway declares those of
+// its clients behind its own.
 func Respond(m Model, roles []Role, q Question) Answer {
-	if a, ok := forced(roles, q.Forced, q); ok {
+	if a, ok := forcedAnswer(roles, q.Forced, q); ok {
 		return a
 	}
 	if q.Schema != nil {
-		return Answer{Text: string(structured(roles, q.Schema, q))}
+		return Answer{Text: string(structuredValue(roles, q.Schema, q))}
 	}
 	a := m.Answer(q)
 	if len(q.OneOf) > 0 && !slices.ContainsFunc(a.Calls, func(c Call) bool { return slices.Contains(q.OneOf, c.Name) }) {
-		if last, ok := forced(roles, q.OneOf[len(q.OneOf)-1], q); ok {
+		if last, ok := forcedAnswer(roles, q.OneOf[len(q.OneOf)-1], q); ok {
 			return last
 		}
 	}
 	return a
 }
 
-// forced calls a function with the smallest arguments; ok is false if it is not declared.
-func forced(roles []Role, name string, q Question) (a Answer, ok bool) {
+// forcedAnswer calls a function with the smallest arguments; ok is false if it is not declared.
+func forcedAnswer(roles []Role, name string, q Question) (a Answer, ok bool) {
 	i := slices.IndexFunc(q.Functions, func(f Function) bool { return f.Name == name })
 	if i < 0 {
 		return a, false
 	}
-	return Answer{Calls: []Call{{Name: name, Args: structured(roles, q.Functions[i].Parameters, q)}}}, true
+	return Answer{Calls: []Call{{Name: name, Args: structuredValue(roles, q.Functions[i].Parameters, q)}}}, true
 }
 
-// structured answers a request for JSON: by the first role that knows the
+// structuredValue answers a request for JSON: by the first role that knows the
 // schema, else with the smallest value. A schema that could not be sent stands
 // in the prompt.
-func structured(roles []Role, schema jsontext.Value, q Question) jsontext.Value {
-	if absent(schema) || string(schema) == anyObject {
+func structuredValue(roles []Role, schema jsontext.Value, q Question) jsontext.Value {
+	if isAbsent(schema) || string(schema) == anyObject {
 		schema = schemaInPrompt(q)
 	}
 	for _, role := range roles {
@@ -57,11 +57,11 @@ func structured(roles []Role, schema jsontext.Value, q Question) jsontext.Value 
 			return v
 		}
 	}
-	return smallest(schema)
+	return smallestValue(schema)
 }
 
-// schemaInPrompt finds the schema that a caller wrote into the prompt because the
-// model has no other place for it: the last JSON object that looks like one.
+// schemaInPrompt finds the schema that a caller wrote into the prompt, because the model does not
+// take it elsewhere: the last JSON object that looks like a schema.
 func schemaInPrompt(q Question) jsontext.Value {
 	found := jsontext.Value(`{"type":"object"}`)
 	texts := []string{q.System}
@@ -73,7 +73,7 @@ func schemaInPrompt(q Question) jsontext.Value {
 	for _, text := range texts {
 		for i := strings.IndexByte(text, '{'); i >= 0; {
 			object, rest, err := leadingObject(text[i:])
-			if node, ok := members(object); err == nil && ok {
+			if node, ok := membersOf(object); err == nil && ok {
 				if node["properties"] != nil || node["$ref"] != nil || node["anyOf"] != nil || node["type"] != nil {
 					found = object
 				}
@@ -93,9 +93,9 @@ func schemaInPrompt(q Question) jsontext.Value {
 // wanted returns the schema of the structured answer that cfg asks for, or nil.
 func (cfg *generationConfig) wanted() jsontext.Value {
 	switch {
-	case !absent(cfg.ResponseJSONSchema):
+	case !isAbsent(cfg.ResponseJSONSchema):
 		return cfg.ResponseJSONSchema
-	case !absent(cfg.ResponseSchema):
+	case !isAbsent(cfg.ResponseSchema):
 		return cfg.ResponseSchema
 	case cfg.ResponseMIMEType == "application/json":
 		return jsontext.Value(anyObject)

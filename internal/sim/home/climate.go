@@ -21,11 +21,11 @@ type heating struct {
 	zones map[string]zone
 }
 
-// zones are what a call may name; house is all of them.
-func zones() []string { return []string{"downstairs", "house", "upstairs"} }
+// zoneNames are the zones that a call may name; house stands for all of them.
+func zoneNames() []string { return []string{"downstairs", "house", "upstairs"} }
 
-// modes are what a zone can be set to.
-func modes() []string { return []string{"auto", "cool", "heat", "off"} }
+// modeNames are the modes of a zone.
+func modeNames() []string { return []string{"auto", "cool", "heat", "off"} }
 
 // newHeating begins with both zones at 20 °C.
 func newHeating() *heating {
@@ -36,44 +36,44 @@ func newHeating() *heating {
 	return h
 }
 
-// tools declares what a model may call.
-func (h *heating) tools() []server.ServerTool {
-	get := mcp.NewTool("get_climate", reads("Show climate"),
+// declaredTools declares the tools that a model may call.
+func (h *heating) declaredTools() []server.ServerTool {
+	get := mcp.NewTool("get_climate", readOnlyHints("Show climate"),
 		mcp.WithDescription("Show mode, target and temperature, in degrees Celsius, of the house or of one zone."),
-		mcp.WithString("zone", mcp.Enum(zones()...)))
-	set := mcp.NewTool("set_climate", sets("Set climate"),
+		mcp.WithString("zone", mcp.Enum(zoneNames()...)))
+	set := mcp.NewTool("set_climate", changeHints("Set climate"),
 		mcp.WithDescription("Set the target temperature or the mode of the house or of one zone. What is not given stays as it is."),
-		mcp.WithString("zone", mcp.Enum(zones()...), mcp.Description("The whole house unless told otherwise.")),
+		mcp.WithString("zone", mcp.Enum(zoneNames()...), mcp.Description("The whole house unless told otherwise.")),
 		mcp.WithNumber("target", mcp.Min(5), mcp.Max(35), mcp.Description("Degrees Celsius.")),
-		mcp.WithString("mode", mcp.Enum(modes()...)))
-	return []server.ServerTool{serve(get, h.get), serve(set, h.set)}
+		mcp.WithString("mode", mcp.Enum(modeNames()...)))
+	return []server.ServerTool{serveTool(get, h.getClimate), serveTool(set, h.setClimate)}
 }
 
-// get returns the state of the zones that are meant.
-func (h *heating) get(a struct {
+// getClimate returns the state of the zones that are meant.
+func (h *heating) getClimate(a struct {
 	Zone string `json:"zone"`
 }) (any, error) {
-	names, err := meant(a.Zone)
+	names, err := zonesNamed(a.Zone)
 	if err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.states(names), nil
+	return h.statesOf(names), nil
 }
 
-// set changes all zones that are meant, or none if an argument is refused.
-func (h *heating) set(a struct {
+// setClimate changes all zones that are meant, or none if an argument is refused.
+func (h *heating) setClimate(a struct {
 	Zone   string   `json:"zone"`
 	Target *float64 `json:"target"`
 	Mode   string   `json:"mode"`
 }) (any, error) {
-	names, err := meant(a.Zone)
+	names, err := zonesNamed(a.Zone)
 	if err == nil && a.Mode != "" {
-		a.Mode, err = oneOf("mode", a.Mode, modes())
+		a.Mode, err = oneOf("mode", a.Mode, modeNames())
 	}
 	if err == nil && a.Target != nil {
-		err = between("target", *a.Target, 5, 35)
+		err = checkBounds("target", *a.Target, 5, 35)
 	}
 	if err == nil && a.Target == nil && a.Mode == "" {
 		err = refusal("nothing to change: give at least one of target, mode")
@@ -93,23 +93,23 @@ func (h *heating) set(a struct {
 		}
 		h.zones[name] = state
 	}
-	return h.states(names), nil
+	return h.statesOf(names), nil
 }
 
-// meant returns the zones that a name stands for.
-func meant(name string) ([]string, error) {
+// zonesNamed returns the zones that a name stands for.
+func zonesNamed(name string) ([]string, error) {
 	if name == "" {
 		name = "house"
 	}
-	name, err := oneOf("zone", name, zones())
+	name, err := oneOf("zone", name, zoneNames())
 	if name == "house" {
 		return []string{"downstairs", "upstairs"}, err
 	}
 	return []string{name}, err
 }
 
-// states lists zones. The caller holds mu.
-func (h *heating) states(names []string) (states []zone) {
+// statesOf lists zones. The caller holds mu.
+func (h *heating) statesOf(names []string) (states []zone) {
 	for _, name := range names {
 		states = append(states, h.zones[name])
 	}

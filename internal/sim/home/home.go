@@ -1,6 +1,6 @@
-// Package home is the example's house: three small MCP servers for its lights, its
-// music and its heating. What they change is kept in memory and can be asked for, so
-// that an agent finds what another turn has left.
+// Package home is the example's house: three small MCP servers for its lights, its music and its
+// heating. They keep their changes in memory and can report them, so that an agent finds the work
+// of another turn.
 //
 // They stand in for the servers of a real house: nothing is switched anywhere.
 package home
@@ -17,44 +17,44 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// Names under which the servers are built in.
+// Names of the built-in servers.
 const (
 	Lights  = "home-lights"
 	Music   = "home-music"
 	Climate = "home-climate"
 )
 
-// NewServer returns the built-in server of that name, with a state of its own; nil if
-// there is none. It can serve any number of transports at once.
+// NewServer returns the built-in server of that name, with a state of its own, or nil. It can serve
+// any number of transports at once.
 func NewServer(name, version string) *server.MCPServer {
 	m := server.NewMCPServer("sluice-"+name, version, server.WithToolCapabilities(false), server.WithRecovery(),
 		server.WithInstructions("A house that is made up: nothing is switched anywhere."))
 	switch name {
 	case Lights:
-		m.AddTools(newLights().tools()...)
+		m.AddTools(newLights().declaredTools()...)
 	case Music:
-		m.AddTools(newPlayer().tools()...)
+		m.AddTools(newPlayer().declaredTools()...)
 	case Climate:
-		m.AddTools(newHeating().tools()...)
+		m.AddTools(newHeating().declaredTools()...)
 	case Timesheet:
-		m.AddTools(timesheet()...)
+		m.AddTools(timesheetTools()...)
 	case Payments:
-		m.AddTools(new(payments).tools()...)
+		m.AddTools(new(payments).declaredTools()...)
 	default:
 		return nil
 	}
 	return m
 }
 
-// refusal is an error that the model receives: what it asked for cannot be done.
+// refusal is an error for the model: its request cannot be done.
 type refusal string
 
 // It is reported to the model as the tool's result.
 func (r refusal) Error() string { return string(r) }
 
-// serve makes do the handler of a tool whose arguments are an A. A refusal is a result
+// serveTool makes do the handler of a tool whose arguments are an A. A refusal is a result
 // that the model sees.
-func serve[A any](tool mcp.Tool, do func(A) (any, error)) server.ServerTool {
+func serveTool[A any](tool mcp.Tool, do func(A) (any, error)) server.ServerTool {
 	handler := func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var args A
 		if err := request.BindArguments(&args); err != nil {
@@ -76,17 +76,17 @@ func serve[A any](tool mcp.Tool, do func(A) (any, error)) server.ServerTool {
 	return server.ServerTool{Tool: tool, Handler: handler}
 }
 
-// reads and sets are the annotations of tools: none destroys anything, and setting the
+// readOnlyHints and sets are the annotations of tools: none destroys anything, and setting the
 // same twice changes nothing more.
-func reads(title string) mcp.ToolOption { return annotated(title, true) }
+func readOnlyHints(title string) mcp.ToolOption { return withHints(title, true) }
 
-// sets marks a tool that changes something and can be called again with the
+// changeHints marks a tool that changes something and can be called again with the
 // same effect.
-func sets(title string) mcp.ToolOption { return annotated(title, false) }
+func changeHints(title string) mcp.ToolOption { return withHints(title, false) }
 
-// annotated gives a tool its title and hints. They matter: only calls that are
+// withHints gives a tool its title and hints. They matter: only calls that are
 // idempotent may be sent again.
-func annotated(title string, readOnly bool) mcp.ToolOption {
+func withHints(title string, readOnly bool) mcp.ToolOption {
 	no, yes := false, true
 	return mcp.WithToolAnnotation(mcp.ToolAnnotation{
 		Title: title, ReadOnlyHint: &readOnly, DestructiveHint: &no, IdempotentHint: &yes, OpenWorldHint: &no,
@@ -103,8 +103,8 @@ func oneOf(what, text string, names []string) (string, error) {
 	return "", refusal(fmt.Sprintf("there is no %s %q; there are: %s", what, text, strings.Join(names, ", ")))
 }
 
-// between refuses a number out of bounds: a model may send any.
-func between(what string, n, low, high float64) error {
+// checkBounds refuses a number out of bounds: a model may send any.
+func checkBounds(what string, n, low, high float64) error {
 	if n < low || n > high {
 		return refusal(fmt.Sprintf("%s must be from %g to %g", what, low, high))
 	}

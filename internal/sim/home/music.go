@@ -22,37 +22,37 @@ type player struct {
 	now playing
 }
 
-// maxQuery is how long what is to be played may be, in bytes.
+// maxQuery bounds the query of play_music, in bytes.
 const maxQuery = 200
 
 // newPlayer begins in silence.
 func newPlayer() *player { return &player{now: playing{State: "stopped", Volume: 40}} }
 
-// tools declares what a model may call.
-func (p *player) tools() []server.ServerTool {
-	get := mcp.NewTool("get_music", reads("Now playing"), mcp.WithDescription("Show what is playing, and how loud."))
-	play := mcp.NewTool("play_music", sets("Play music"),
+// declaredTools declares the tools that a model may call.
+func (p *player) declaredTools() []server.ServerTool {
+	get := mcp.NewTool("get_music", readOnlyHints("Now playing"), mcp.WithDescription("Show what is playing, and how loud."))
+	play := mcp.NewTool("play_music", changeHints("Play music"),
 		mcp.WithDescription("Play music: an artist, a genre, a track or a playlist. Without query: go on with what was paused."),
 		mcp.WithString("query", mcp.Description(`For example "jazz".`)))
-	control := mcp.NewTool("control_music", sets("Control music"),
+	control := mcp.NewTool("control_music", changeHints("Control music"),
 		mcp.WithDescription("Pause, stop or resume the music, or skip to the next track."),
 		mcp.WithString("action", mcp.Required(), mcp.Enum("pause", "stop", "resume", "next")))
-	volume := mcp.NewTool("set_volume", sets("Set volume"),
+	volume := mcp.NewTool("set_volume", changeHints("Set volume"),
 		mcp.WithDescription("Set the volume of the music, or make it louder or quieter. Give either level or change."),
 		mcp.WithInteger("level", mcp.Min(0), mcp.Max(100), mcp.Description("Percent.")),
 		mcp.WithInteger("change", mcp.Min(-100), mcp.Max(100), mcp.Description("Percent to add to what it is now; below 0: to take off.")))
-	return []server.ServerTool{serve(get, p.get), serve(play, p.play), serve(control, p.control), serve(volume, p.setVolume)}
+	return []server.ServerTool{serveTool(get, p.getMusic), serveTool(play, p.playMusic), serveTool(control, p.controlMusic), serveTool(volume, p.setVolume)}
 }
 
-// get returns what is playing.
-func (p *player) get(struct{}) (any, error) {
+// getMusic returns the state of the player.
+func (p *player) getMusic(struct{}) (any, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now, nil
 }
 
-// play begins something, or continues with what was playing.
-func (p *player) play(a struct {
+// playMusic begins a query, or resumes the previous track.
+func (p *player) playMusic(a struct {
 	Query string `json:"query"`
 }) (any, error) {
 	query := strings.TrimSpace(a.Query)
@@ -71,8 +71,8 @@ func (p *player) play(a struct {
 	return p.now, nil
 }
 
-// control pauses, stops, resumes or skips. A second stop succeeds.
-func (p *player) control(a struct {
+// controlMusic pauses, stops, resumes or skips. A second stop succeeds.
+func (p *player) controlMusic(a struct {
 	Action string `json:"action"`
 }) (any, error) {
 	action, err := oneOf("action", a.Action, []string{"next", "pause", "resume", "stop"})
@@ -117,9 +117,9 @@ func (p *player) setVolume(a struct {
 	case (a.Level == nil) == (a.Change == nil):
 		err = refusal("give either level or change")
 	case a.Level != nil:
-		err = between("level", *a.Level, 0, 100)
+		err = checkBounds("level", *a.Level, 0, 100)
 	default:
-		err = between("change", *a.Change, -100, 100)
+		err = checkBounds("change", *a.Change, -100, 100)
 	}
 	if err != nil {
 		return nil, err

@@ -26,22 +26,22 @@ type refund struct {
 	Reason string  `json:"reason,omitempty"`
 }
 
-func (p *payments) tools() []server.ServerTool {
+func (p *payments) declaredTools() []server.ServerTool {
 	no, yes := false, true
 	pay := mcp.NewTool("refund",
 		mcp.WithToolAnnotation(mcp.ToolAnnotation{Title: "Refund", ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no, OpenWorldHint: &no}),
 		mcp.WithDescription("Pay money back to the customer. Calling it twice pays twice."),
 		mcp.WithNumber("amount", mcp.Required(), mcp.Min(0.01), mcp.Max(maxRefund), mcp.Description("In EUR.")),
 		mcp.WithString("reason", mcp.MaxLength(200)))
-	list := mcp.NewTool("list_refunds", reads("Refunds"), mcp.WithDescription("Show all refunds that were paid."))
-	return []server.ServerTool{serve(pay, p.refund), serve(list, p.list)}
+	list := mcp.NewTool("list_refunds", readOnlyHints("Refunds"), mcp.WithDescription("Show all refunds that were paid."))
+	return []server.ServerTool{serveTool(pay, p.payRefund), serveTool(list, p.listRefunds)}
 }
 
-func (p *payments) refund(a struct {
+func (p *payments) payRefund(a struct {
 	Amount float64 `json:"amount"`
 	Reason string  `json:"reason"`
 }) (any, error) {
-	if err := between("amount", a.Amount, 0.01, maxRefund); err != nil {
+	if err := checkBounds("amount", a.Amount, 0.01, maxRefund); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -51,7 +51,7 @@ func (p *payments) refund(a struct {
 	return r, nil
 }
 
-func (p *payments) list(struct{}) (any, error) {
+func (p *payments) listRefunds(struct{}) (any, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return struct {

@@ -1,6 +1,6 @@
-// This file checks a request of Chat Completions and makes a geminisim.Question of it. It
-// is a judge: what the real endpoints refuse is refused, in their words, and what only the
-// simulator refuses says so.
+// This file checks a request of Chat Completions and makes a geminisim.Question of it. It is a
+// judge: it refuses the requests that real endpoints refuse, in their words. The message of its own
+// rules says so.
 
 package modelsim
 
@@ -20,7 +20,7 @@ import (
 // of the many that differ.
 func chatProtocol() protocol {
 	return protocol{
-		key:     bearer,
+		key:     bearerKey,
 		members: chatMembers(),
 		read:    readChat,
 		write:   writeChat,
@@ -31,15 +31,16 @@ func chatProtocol() protocol {
 	}
 }
 
-// bearer returns the key: behind Bearer, or in Azure's header.
-func bearer(h http.Header) string {
+// bearerKey returns the key: behind Bearer, or in Azure's header.
+func bearerKey(h http.Header) string {
 	if key, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok {
 		return key
 	}
 	return h.Get("Api-Key")
 }
 
-// chatMembers is what OpenAI takes, and what others send back or want: reasoning.
+// chatMembers returns the members that OpenAI takes, and members for reasoning that other servers
+// send or take.
 //
 // The table is that of OpenAI's API reference; an endpoint that takes less is made by the
 // directives strict and refuse.
@@ -60,8 +61,7 @@ func chatMembers() map[string]string {
 	}
 }
 
-// chatRequest is what is read of a request. Which other members there may be
-// says chatMembers.
+// chatRequest holds the used members of a request. chatMembers lists the others.
 type chatRequest struct {
 	Model         string        `json:"model"`
 	Messages      []chatMessage `json:"messages"`
@@ -117,10 +117,10 @@ type reasoningDetail struct {
 	Signature string `json:"signature"`
 }
 
-// decode reads a body whose types are what they must be.
+// decodeBody reads a body and checks the types of its members.
 //
 // Members of other names are ignored here: checkMembers has seen them.
-func (t *turn) decode(into any) *refusal {
+func (t *turn) decodeBody(into any) *refusal {
 	if err := json.Unmarshal(t.body, into); err != nil {
 		return &refusal{Status: 400, Code: "invalid_type", Message: fmt.Sprintf("Invalid type in the request: %v", err)}
 	}
@@ -134,13 +134,13 @@ func (t *turn) decode(into any) *refusal {
 // error.
 func readChat(t *turn) *refusal {
 	var r chatRequest
-	if err := t.decode(&r); err != nil {
+	if err := t.decodeBody(&r); err != nil {
 		return err
 	}
 	t.model, t.stream, t.thinks = r.Model, r.Stream, t.reasoning != ""
 	t.includeUsage = r.StreamOptions != nil && r.StreamOptions.IncludeUsage
 	for _, rule := range []func() *refusal{
-		r.check,
+		r.checkHead,
 		func() *refusal { return t.readChatMessages(r.Messages) },
 		func() *refusal { return t.readChatTools(&r) },
 		func() *refusal { return t.choose(r.ToolChoice) },
@@ -158,17 +158,17 @@ func readChat(t *turn) *refusal {
 	return t.want(path, f)
 }
 
-// check checks what stands next to the conversation.
-func (r *chatRequest) check() *refusal {
+// checkHead checks the members next to the conversation.
+func (r *chatRequest) checkHead() *refusal {
 	switch {
 	case r.Model == "":
-		return invalid("model", "you must provide a model parameter")
+		return invalidMember("model", "you must provide a model parameter")
 	case len(r.Messages) == 0:
 		return &refusal{Status: 400, Code: "empty_array", Param: "messages", Message: "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."}
 	case r.StreamOptions != nil && !r.Stream:
-		return invalid("stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+		return invalidMember("stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
 	case r.MaxTokens != nil && r.MaxCompletionTokens != nil:
-		return invalid("max_tokens", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+		return invalidMember("max_tokens", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	}
 	return nil
 }
@@ -187,10 +187,10 @@ func (t *turn) readChatMessages(all []chatMessage) *refusal {
 		}
 	}
 	if open := t.open(); len(open) > 0 {
-		return unanswered(open)
+		return unansweredCalls(open)
 	}
 	if all[len(all)-1].Role == "assistant" {
-		return invalid("messages", "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant")
+		return invalidMember("messages", "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant")
 	}
 	return nil
 }
@@ -208,24 +208,24 @@ func (t *turn) readChatTools(r *chatRequest) *refusal {
 	return nil
 }
 
-// unanswered refuses a conversation that continues before all calls have results.
-func unanswered(open []geminisim.Call) *refusal {
+// unansweredCalls refuses a conversation that continues before all calls have results.
+func unansweredCalls(open []geminisim.Call) *refusal {
 	var ids []string
 	for _, c := range open {
 		ids = append(ids, clipped(c.ID))
 	}
-	return invalid("messages", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: "+strings.Join(ids, ", "))
+	return invalidMember("messages", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: "+strings.Join(ids, ", "))
 }
 
 // readChatMessage checks message i and adds it to the question. current says that it
 // belongs to the current turn.
 //
-// System messages are joined into one prompt, as the plans know no more than that.
+// System messages are joined into one prompt, because plans have only one.
 func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal {
 	m, at := all[i], fmt.Sprintf("messages[%d]", i)
 	if m.Role != "tool" {
 		if open := t.open(); len(open) > 0 {
-			return unanswered(open)
+			return unansweredCalls(open)
 		}
 	}
 	text, err := t.checkChatMessage(all, i, at)
@@ -235,19 +235,19 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 	switch m.Role {
 	case "system", "developer":
 		if len(t.question.Messages) > 0 {
-			return invalid(at+".role", "System messages must stand before all others. (a rule of the simulator)")
+			return invalidMember(at+".role", "System messages must stand before all others. (a rule of the simulator)")
 		}
 		t.question.System += text
 	case "user":
-		t.asked(text)
+		t.addUserText(text)
 	case "assistant":
 		return t.readChatAnswer(m, at, text, current)
 	case "tool":
 		if len(t.open()) == 0 {
-			return invalid(fmt.Sprintf("messages.[%d].role", i), "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+			return invalidMember(fmt.Sprintf("messages.[%d].role", i), "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
 		}
 		if !t.result(m.ToolCallID, text, false) {
-			return invalid(at+".tool_call_id", "Tool messages must come in the order of the calls. (a rule of the simulator)")
+			return invalidMember(at+".tool_call_id", "Tool messages must come in the order of the calls. (a rule of the simulator)")
 		}
 	default:
 		return &refusal{Status: 400, Code: "invalid_value", Param: at + ".role", Message: fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role)}
@@ -255,19 +255,18 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 	return nil
 }
 
-// repeats says whether a message of this role may not follow one of the role before: a result of
+// repeatsRole reports whether a message of this role may not follow one of the role before: a result of
 // a tool counts as the user's.
-func (m *chatMessage) repeats(before string) bool {
+func (m *chatMessage) repeatsRole(before string) bool {
 	return m.Role == "user" && (before == "user" || before == "tool") || m.Role == "assistant" && before == "assistant"
 }
 
-// isOfModel says whether a message has members that only a model's answer has.
+// isOfModel reports whether a message has members that only a model's answer has.
 func (m *chatMessage) isOfModel() bool {
 	return len(m.ToolCalls) > 0 || m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil
 }
 
-// checkChatMessage checks what holds for messages of every role, and returns the text
-// of message i.
+// checkChatMessage checks the rules for messages of every role, and returns the text of message i.
 //
 // Content may be missing only next to calls.
 func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *refusal) {
@@ -276,11 +275,11 @@ func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *r
 	if bad != "" && !(m.Role == "assistant" && absent(m.Content) && len(m.ToolCalls) > 0) {
 		return "", &refusal{Status: 400, Code: "invalid_type", Param: at + ".content", Message: "Invalid value for 'content': expected a string, got null."}
 	}
-	if t.alternate && i > 0 && m.repeats(all[i-1].Role) {
+	if t.alternate && i > 0 && m.repeatsRole(all[i-1].Role) {
 		return "", &refusal{Status: 400, Code: "3230", Param: at, Message: fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, all[i-1].Role)}
 	}
 	if m.Role != "assistant" && m.isOfModel() {
-		return "", invalid(at, "Only assistant messages may have tool_calls and reasoning.")
+		return "", invalidMember(at, "Only assistant messages may have tool_calls and reasoning.")
 	}
 	return text, nil
 }
@@ -298,17 +297,17 @@ func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *ref
 	for k, c := range m.ToolCalls {
 		path := fmt.Sprintf("%s.tool_calls[%d]", at, k)
 		if fault := t.idFault(c.ID); fault != "" {
-			return invalid(path+".id", fault)
+			return invalidMember(path+".id", fault)
 		}
 		if slices.ContainsFunc(answer.Calls, func(o geminisim.Call) bool { return o.ID == c.ID }) {
-			return invalid(path+".id", "Tool call ids must be unique.")
+			return invalidMember(path+".id", "Tool call ids must be unique.")
 		}
 		if c.Type != "function" || !isWord(c.Function.Name, 64) {
-			return invalid(path+".function.name", "Invalid function name or type of a tool call.")
+			return invalidMember(path+".function.name", "Invalid function name or type of a tool call.")
 		}
 		args := jsontext.Value(c.Function.Arguments)
 		if !args.IsValid() || args.Kind() != '{' {
-			return invalid(path+".function.arguments", "Invalid arguments: not a JSON object. (a rule of the simulator)")
+			return invalidMember(path+".function.arguments", "Invalid arguments: not a JSON object. (a rule of the simulator)")
 		}
 		signature := c.ExtraContent.Google.ThoughtSignature
 		if err := t.checkCallSignature(signature, t.signed && current && k == 0, c.Function.Name+c.Function.Arguments); err != nil {
@@ -329,13 +328,13 @@ const standIn = "skip_thought_signature_validator"
 // must says that it may not be missing: of calls of the current turn.
 func (t *turn) checkCallSignature(signature string, must bool, call string) *refusal {
 	if signature == "" && must {
-		return invalid("", "Function call is missing a thought_signature in functionCall parts.")
+		return invalidMember("", "Function call is missing a thought_signature in functionCall parts.")
 	}
 	if signature == standIn {
 		return nil
 	}
 	if payload, ok := t.unseal("call", signature); signature != "" && (!ok || payload != letters(call, 16)) {
-		return invalid("", "Corrupted thought signature.")
+		return invalidMember("", "Corrupted thought signature.")
 	}
 	return nil
 }
@@ -344,26 +343,26 @@ func (t *turn) checkCallSignature(signature string, must bool, call string) *ref
 func (t *turn) checkDetails(m chatMessage, at string) *refusal {
 	for i, d := range m.ReasoningDetails {
 		if payload, ok := t.unseal("detail", d.Signature); !ok || payload != letters(d.Text, 16) {
-			return invalid(fmt.Sprintf("%s.reasoning_details[%d]", at, i), "Invalid `signature` in `thinking` block")
+			return invalidMember(fmt.Sprintf("%s.reasoning_details[%d]", at, i), "Invalid `signature` in `thinking` block")
 		}
 	}
 	return nil
 }
 
-// checkReasoning: what comes back must have been sent by this server, for this model.
+// checkReasoning requires that this server sent the returned reasoning, for this model.
 //
-// Reasoning without a signature is known by its text, which the server remembers.
+// The server remembers the text of reasoning without a signature.
 func (t *turn) checkReasoning(m chatMessage, at string, current bool) *refusal {
 	for _, text := range []*string{m.ReasoningContent, m.Reasoning} {
 		if text != nil && t.foreign(*text) {
-			return invalid(at, "The reasoning is not what this model sent. (a rule of the simulator)")
+			return invalidMember(at, "The reasoning is not what this model sent. (a rule of the simulator)")
 		}
 	}
 	if err := t.checkDetails(m, at); err != nil {
 		return err
 	}
 	if t.needReasoning && current && len(m.ToolCalls) > 0 && m.ReasoningContent == nil {
-		return invalid(at, "Missing `reasoning_content` field in the assistant message at message index. The reasoning_content in the thinking mode must be passed back to the API.")
+		return invalidMember(at, "Missing `reasoning_content` field in the assistant message at message index. The reasoning_content in the thinking mode must be passed back to the API.")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func chatFaults() map[string]string {
 
 // chatAnswer is a Chat Completions answer in the making.
 //
-// It has two embedded types: what is asked (turn) and what is said (answer).
+// It embeds the request (turn) and the answer (answer).
 type chatAnswer struct {
 	*turn
 	answer
@@ -51,20 +51,20 @@ func writeChat(t *turn) answer {
 		"completion_tokens_details": object{"reasoning_tokens": f.thinking, "audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0},
 	}}
 	first := object{"role": "assistant", "content": "", "refusal": nil}
-	if t.said.Text == "" && len(t.said.Calls) > 0 {
+	if t.reply.Text == "" && len(t.reply.Calls) > 0 {
 		first["content"] = nil
 	}
-	a.delta(first)
-	a.thoughts()
-	for _, s := range pieces(t.said.Text) {
-		a.delta(object{"content": s})
+	a.addDelta(first)
+	a.addThoughts()
+	for _, s := range pieces(t.reply.Text) {
+		a.addDelta(object{"content": s})
 	}
 	for _, s := range pieces(t.refusal) {
-		a.delta(object{"refusal": s})
+		a.addDelta(object{"refusal": s})
 	}
-	calls := a.calls()
-	a.end(t.finishWord("stop", "tool_calls"))
-	a.answer.whole = a.message(calls)
+	calls := a.addCalls()
+	a.addEnd(t.finishWord("stop", "tool_calls"))
+	a.answer.document = a.messageDocument(calls)
 	return a.answer
 }
 
@@ -74,16 +74,16 @@ func (t *turn) finishWord(text, calls string) string {
 	switch {
 	case t.finish != "":
 		return t.finish
-	case len(t.said.Calls) > 0:
+	case len(t.reply.Calls) > 0:
 		return calls
 	}
 	return text
 }
 
-// chunk sends a chunk with the given choices.
+// addChunk sends a chunk with the given choices.
 //
 // obfuscation is a member that OpenAI adds to hide lengths; readers must ignore it.
-func (a *chatAnswer) chunk(choices list, usage any) {
+func (a *chatAnswer) addChunk(choices list, usage any) {
 	c := object{
 		"id": "chatcmpl-" + a.nonce, "object": "chat.completion.chunk", "created": created, "model": a.s.cfg.Model.Version(),
 		"service_tier": "default", "system_fingerprint": "modelsim", "obfuscation": "", "choices": choices,
@@ -97,21 +97,21 @@ func (a *chatAnswer) chunk(choices list, usage any) {
 	a.add("", c)
 }
 
-// delta adds a chunk with one piece.
-func (a *chatAnswer) delta(d object) {
+// addDelta adds a chunk with one piece.
+func (a *chatAnswer) addDelta(d object) {
 	var usage any
 	if a.directives.usage == "every" {
 		usage = a.usage
 	}
-	a.chunk(list{object{"index": 0, "delta": d, "logprobs": nil, "finish_reason": nil}}, usage)
+	a.addChunk(list{object{"index": 0, "delta": d, "logprobs": nil, "finish_reason": nil}}, usage)
 }
 
-// thoughts writes a thought in the member that the script names, or between
+// addThoughts writes a thought in the member that the script names, or between
 // tags within the text.
 //
 // Reasoning that goes out without a signature is remembered, for the check when it comes
 // back.
-func (a *chatAnswer) thoughts() {
+func (a *chatAnswer) addThoughts() {
 	text := a.turn.thoughts()
 	if text == "" || a.reasoning == "" {
 		return
@@ -119,15 +119,15 @@ func (a *chatAnswer) thoughts() {
 	a.remember(text)
 	switch a.reasoning {
 	case "tags":
-		a.delta(object{"content": "<think>\n"})
+		a.addDelta(object{"content": "<think>\n"})
 	case "parts": // as Mistral: content is a list
-		a.delta(object{"content": ""})
+		a.addDelta(object{"content": ""})
 	}
 	detail := func(member, text string) list {
 		return list{object{"type": "reasoning.text", member: text, "format": "modelsim-v1", "index": 0}}
 	}
 	for _, s := range pieces(text) {
-		a.delta(map[string]object{
+		a.addDelta(map[string]object{
 			"content": {"reasoning_content": s},
 			"plain":   {"reasoning": s},
 			"details": {"content": "", "reasoning": s, "reasoning_details": detail("text", s)},
@@ -139,16 +139,16 @@ func (a *chatAnswer) thoughts() {
 	}
 	switch a.reasoning {
 	case "tags", "open":
-		a.delta(object{"content": "\n</think>\n\n"})
+		a.addDelta(object{"content": "\n</think>\n\n"})
 	case "details", "both":
-		a.delta(object{"content": "", "reasoning_details": detail("signature", a.seal("detail", letters(text, 16)))})
+		a.addDelta(object{"content": "", "reasoning_details": detail("signature", a.seal("detail", letters(text, 16)))})
 	}
 }
 
-// calls sends the calls and returns them as a message holds them.
-func (a *chatAnswer) calls() list {
+// addCalls sends the calls and returns them as a message holds them.
+func (a *chatAnswer) addCalls() list {
 	var whole list
-	for i, c := range a.said.Calls {
+	for i, c := range a.reply.Calls {
 		id := a.callID("call_", i, false)
 		call := object{"type": "function", "function": object{"name": c.Name, "arguments": string(c.Args)}}
 		if id != "" {
@@ -198,20 +198,20 @@ func (a *chatAnswer) callDelta(i int, piece object) {
 	case "zero":
 		piece["index"] = 0
 	}
-	a.delta(object{"tool_calls": list{piece}})
+	a.addDelta(object{"tool_calls": list{piece}})
 }
 
-// end sends the finish reason and the usage.
+// addEnd sends the finish reason and the usage.
 //
 // OpenAI sends usage in a chunk of its own with empty choices, and only if it was asked
 // for.
-func (a *chatAnswer) end(finish string) {
+func (a *chatAnswer) addEnd(finish string) {
 	var usage any
 	if slices.Contains([]string{"last", "every", "groq"}, a.directives.usage) {
 		usage = a.usage
 	}
 	if !a.noFinish {
-		a.chunk(list{object{"index": 0, "delta": object{}, "logprobs": nil, "finish_reason": finish}}, usage)
+		a.addChunk(list{object{"index": 0, "delta": object{}, "logprobs": nil, "finish_reason": finish}}, usage)
 	}
 	switch a.directives.usage {
 	case "none", "last":
@@ -221,12 +221,12 @@ func (a *chatAnswer) end(finish string) {
 			return
 		}
 	}
-	a.chunk(list{}, a.usage)
+	a.addChunk(list{}, a.usage)
 }
 
-// message is the answer in one piece.
-func (a *chatAnswer) message(calls list) object {
-	m := object{"role": "assistant", "content": orNull(a.said.Text), "refusal": orNull(a.refusal)}
+// messageDocument is the answer in one piece.
+func (a *chatAnswer) messageDocument(calls list) object {
+	m := object{"role": "assistant", "content": orNull(a.reply.Text), "refusal": orNull(a.refusal)}
 	if calls != nil {
 		m["tool_calls"] = calls
 	}
@@ -238,7 +238,7 @@ func (a *chatAnswer) message(calls list) object {
 	case a.reasoning == "plain" || a.reasoning == "details":
 		m["reasoning"] = thoughts
 	case strings.HasPrefix(a.reasoning, "tags"):
-		m["content"] = "<think>\n" + thoughts + "\n</think>\n\n" + a.said.Text
+		m["content"] = "<think>\n" + thoughts + "\n</think>\n\n" + a.reply.Text
 	}
 	return object{
 		"id": "chatcmpl-" + a.nonce, "object": "chat.completion", "created": created, "model": a.s.cfg.Model.Version(),

@@ -20,17 +20,16 @@ type refusal struct {
 	Param   string // the member that is at fault; "": null
 	Message string
 
-	extra bool // the member is unknown: 422 has a shape of its own for it
-	asked bool // a directive asked for it: no failure of the caller
+	extra       bool // the member is unknown: 422 has a shape of its own for it
+	isRequested bool // a directive asked for it: no failure of the caller
 }
 
-// invalid refuses a request for the member param.
-func invalid(param, message string) *refusal {
+// invalidMember refuses a request for the member param.
+func invalidMember(param, message string) *refusal {
 	return &refusal{Status: http.StatusBadRequest, Param: param, Message: message}
 }
 
-// kind is the type in the error's JSON, which follows from the status unless a
-// script says otherwise.
+// kind returns the type in the error's JSON. It follows from the status, unless a script sets it.
 func (e *refusal) kind() string {
 	if e.Type != "" {
 		return e.Type
@@ -65,8 +64,8 @@ func orNull(s string) any {
 	return s
 }
 
-// openAIError is the shape of OpenAI and most that speak its protocols. Of an
-// unknown member with 422 it is Mistral's.
+// openAIError is the shape of OpenAI and most that speak its protocols. For an unknown member with
+// 422 it is Mistral's.
 func openAIError(e *refusal) any {
 	if e.Status == http.StatusUnprocessableEntity {
 		loc := list{"body"}
@@ -96,19 +95,19 @@ func anthropicError(e *refusal) any {
 	return object{"type": "error", "request_id": "req_modelsim", "error": object{"type": kind, "message": message}}
 }
 
-// reject answers with an error.
-func reject(w http.ResponseWriter, p protocol, e *refusal) {
-	body := encode(p.errors(e))
+// rejectRequest answers with an error.
+func rejectRequest(w http.ResponseWriter, p protocol, e *refusal) {
+	body := encodeJSON(p.errors(e))
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(e.Status)
 	_, _ = w.Write(body) // a client that has left is of no interest
 }
 
-// encode returns v as JSON with its members in order of their names.
+// encodeJSON returns v as JSON with its members in order of their names.
 //
 // Deterministic order makes answers comparable byte by byte.
-func encode(v any) []byte {
+func encodeJSON(v any) []byte {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		panic(err) // only maps, strings, numbers and checked JSON

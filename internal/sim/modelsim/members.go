@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// Members of a request. A table of a protocol holds, for each object that is looked
-// into, the names that it may have; "[]" stands for every element of an array, and
-// "[type]" for those of that type. What has no row may hold anything: schemas and
-// arguments are the caller's.
+// Members of a request. A table of a protocol holds, for each object that is looked into, the names
+// that it may have; "[]" stands for every element of an array, and "[type]" for those of that type.
+// An object without a row may contain anything: schemas and arguments belong to the caller.
 
 // member is one that stands in a request: its name in the table and as errors show it.
 type member struct {
-	path, shown string
+	path, place string
 	value       any
 }
 
@@ -29,37 +28,37 @@ func rowOf(table map[string]string, path string, element any) string {
 	return path + "[]"
 }
 
-// walk returns the members of a request, in order of their names.
+// walkMembers returns the members of a request, in order of their names.
 //
 // path is the name in the table, shown the place with numbers: messages[] and messages[2].
 // The order makes the first fault the same in each run.
-func walk(table map[string]string, path, shown string, v any) (all []member) {
+func walkMembers(table map[string]string, path, shown string, v any) (all []member) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			m := member{joined(path, name), joined(shown, name), v[name]}
+			m := member{joinPath(path, name), joinPath(shown, name), v[name]}
 			all = append(all, m)
-			if !free(path, name) {
-				all = append(all, walk(table, m.path, m.shown, m.value)...)
+			if !isCallers(path, name) {
+				all = append(all, walkMembers(table, m.path, m.place, m.value)...)
 			}
 		}
 	case []any:
 		for i, e := range v {
-			all = append(all, walk(table, rowOf(table, path, e), fmt.Sprintf("%s[%d]", shown, i), e)...)
+			all = append(all, walkMembers(table, rowOf(table, path, e), fmt.Sprintf("%s[%d]", shown, i), e)...)
 		}
 	}
 	return all
 }
 
-// free says whether the value of a member is the caller's.
+// isCallers reports whether the value of a member is the caller's.
 //
 // Below such a member nothing is looked into: a schema may have any names.
-func free(path, name string) bool {
+func isCallers(path, name string) bool {
 	return path != "" && name == "input" || slices.Contains([]string{"parameters", "input_schema", "schema", "arguments", "metadata"}, name)
 }
 
-// joined is the path of a member within an object; the top has none.
-func joined(path, name string) string {
+// joinPath returns the path of a member within an object. The path of the top is empty.
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
@@ -77,12 +76,12 @@ func pathSteps(path string) []string {
 // doc is the request as plain JSON. A directive refuse may name a value (A=B): then the member
 // with other values is accepted.
 func (t *turn) checkMembers(doc any) *refusal {
-	all := walk(t.members, "", "", doc)
+	all := walkMembers(t.members, "", "", doc)
 	for _, name := range t.refuse {
 		name, value, valued := strings.Cut(name, "=")
 		for _, m := range all {
 			if (m.path == name || strings.HasSuffix(m.path, "."+name)) && (!valued || fmt.Sprint(m.value) == value) {
-				return t.refused(m, valued)
+				return t.refusedMember(m, valued)
 			}
 		}
 	}
@@ -90,11 +89,11 @@ func (t *turn) checkMembers(doc any) *refusal {
 		return nil
 	}
 	for _, m := range all {
-		if t.knows(m) {
+		if t.knowsMember(m) {
 			continue
 		}
-		e := &refusal{Status: http.StatusBadRequest, Code: "unknown_parameter", Param: m.shown, extra: true,
-			Message: fmt.Sprintf("Unknown parameter: '%s'.", m.shown)}
+		e := &refusal{Status: http.StatusBadRequest, Code: "unknown_parameter", Param: m.place, extra: true,
+			Message: fmt.Sprintf("Unknown parameter: '%s'.", m.place)}
 		if t.unknown != 0 {
 			e.Status = t.unknown
 		}
@@ -103,8 +102,8 @@ func (t *turn) checkMembers(doc any) *refusal {
 	return nil
 }
 
-// knows says whether the table has m; an object without a row may hold anything.
-func (t *turn) knows(m member) bool {
+// knowsMember reports whether the table has m; an object without a row may hold anything.
+func (t *turn) knowsMember(m member) bool {
 	parent, name := "", m.path
 	if i := strings.LastIndexByte(m.path, '.'); i >= 0 {
 		parent, name = m.path[:i], m.path[i+1:]
@@ -113,18 +112,18 @@ func (t *turn) knows(m member) bool {
 	return !looked || slices.Contains(strings.Fields(row), name)
 }
 
-// refused is the error for a member, or a value of it, that the model does not take.
+// refusedMember is the error for a member, or a value of it, that the model does not take.
 //
-// Its asked is set: the test wanted it, so it is none of Failures.
-func (t *turn) refused(m member, valued bool) *refusal {
-	e := &refusal{Status: http.StatusBadRequest, Code: "unsupported_parameter", Param: m.shown, extra: true, asked: true,
-		Message: fmt.Sprintf("Unsupported parameter: '%s' is not supported with this model.", m.shown)}
+// It sets isRequested: the test wanted it, so Failures leaves it out.
+func (t *turn) refusedMember(m member, valued bool) *refusal {
+	e := &refusal{Status: http.StatusBadRequest, Code: "unsupported_parameter", Param: m.place, extra: true, isRequested: true,
+		Message: fmt.Sprintf("Unsupported parameter: '%s' is not supported with this model.", m.place)}
 	if t.unknown != 0 {
 		e.Status = t.unknown
 	}
 	if valued {
 		e.Code, e.extra = "unsupported_value", false
-		e.Message = fmt.Sprintf("Unsupported value: '%s' does not support '%v' with this model.", m.shown, m.value)
+		e.Message = fmt.Sprintf("Unsupported value: '%s' does not support '%v' with this model.", m.place, m.value)
 	}
 	return e
 }

@@ -53,7 +53,7 @@ func messagesMembers() map[string]string {
 	}
 }
 
-// messagesRequest is what is read of a request.
+// messagesRequest holds the used members of a request.
 type messagesRequest struct {
 	Model       string            `json:"model"`
 	MaxTokens   *int              `json:"max_tokens"`
@@ -114,7 +114,7 @@ func (m messagesMessage) blocks() (blocks []block, ok bool) {
 // readMessages checks a request rule by rule, and makes the question of it.
 func readMessages(t *turn) *refusal {
 	var r messagesRequest
-	if err := t.decode(&r); err != nil {
+	if err := t.decodeBody(&r); err != nil {
 		return err
 	}
 	t.model, t.stream = r.Model, r.Stream
@@ -134,52 +134,52 @@ func readMessages(t *turn) *refusal {
 		}
 	}
 	if t.question.Forced != "" && thinking {
-		return invalid("", "Thinking may not be enabled when tool_choice forces tool use.")
+		return invalidMember("", "Thinking may not be enabled when tool_choice forces tool use.")
 	}
 	if f := r.OutputConfig.Format; f.Type != "" {
 		if fault := strictFault(f.Schema); f.Type != "json_schema" || fault != "" {
-			return invalid("output_config.format.schema", cmp.Or(fault, "Input tag '"+f.Type+"' found using 'type' does not match any of the expected tags: 'json_schema'"))
+			return invalidMember("output_config.format.schema", cmp.Or(fault, "Input tag '"+f.Type+"' found using 'type' does not match any of the expected tags: 'json_schema'"))
 		}
 		t.question.Schema = f.Schema
 	}
 	return nil
 }
 
-// checkMessagesHead checks what stands next to the conversation. Sampling is limited while
-// the model thinks.
+// checkMessagesHead checks the members next to the conversation. Sampling is limited while the
+// model thinks.
 func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
 	usual := 1.0
 	temperature := *cmp.Or(r.Temperature, &usual)
 	switch {
 	case t.header.Get("Anthropic-Version") == "":
-		return invalid("anthropic-version", "header is required")
+		return invalidMember("anthropic-version", "header is required")
 	case r.Model == "":
-		return invalid("model", "Field required")
+		return invalidMember("model", "Field required")
 	case r.MaxTokens == nil:
-		return invalid("max_tokens", "Field required")
+		return invalidMember("max_tokens", "Field required")
 	case *r.MaxTokens < 1:
-		return invalid("max_tokens", "Input should be greater than or equal to 1")
+		return invalidMember("max_tokens", "Input should be greater than or equal to 1")
 	case len(r.Messages) == 0:
-		return invalid("messages", "at least one message is required")
+		return invalidMember("messages", "at least one message is required")
 	case !slices.Contains([]string{"", "enabled", "disabled", "adaptive"}, r.Thinking.Type):
-		return invalid("thinking", fmt.Sprintf("Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", clipped(r.Thinking.Type)))
+		return invalidMember("thinking", fmt.Sprintf("Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", clipped(r.Thinking.Type)))
 	case r.Thinking.Type == "enabled" && r.Thinking.BudgetTokens < 1024:
-		return invalid("thinking.enabled.budget_tokens", "Input should be greater than or equal to 1024")
+		return invalidMember("thinking.enabled.budget_tokens", "Input should be greater than or equal to 1024")
 	case r.Thinking.Type == "enabled" && *r.MaxTokens <= r.Thinking.BudgetTokens:
-		return invalid("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
+		return invalidMember("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
 	case thinking && temperature != 1:
-		return invalid("", "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.")
+		return invalidMember("", "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.")
 	case temperature > 1:
-		return invalid("temperature", "range: 0..1")
+		return invalidMember("temperature", "range: 0..1")
 	}
 	return nil
 }
 
-// checkMessagesCache checks the limits of a cache (four blocks). They are counted in the body's
-// text, which is enough for a judge.
+// checkMessagesCache checks the limits of a cache (four blocks). It counts them in the body's text,
+// because that suffices for a judge.
 func (t *turn) checkMessagesCache() *refusal {
 	if n := strings.Count(string(t.body), `"cache_control"`); n > 4 {
-		return invalid("", fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n))
+		return invalidMember("", fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n))
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (t *turn) readMessagesSystem(system jsontext.Value) *refusal {
 	}
 	text, bad := textOf(system, "text")
 	if bad != "" || text == "" {
-		return invalid("system", "text content blocks must be non-empty")
+		return invalidMember("system", "text content blocks must be non-empty")
 	}
 	t.question.System = text
 	return nil
@@ -201,7 +201,7 @@ func (t *turn) readMessagesSystem(system jsontext.Value) *refusal {
 func (t *turn) readMessagesTools(r *messagesRequest) *refusal {
 	for i, tool := range r.Tools {
 		if absent(tool.InputSchema) {
-			return invalid(fmt.Sprintf("tools.%d.custom.input_schema", i), "Field required")
+			return invalidMember(fmt.Sprintf("tools.%d.custom.input_schema", i), "Field required")
 		}
 		f := function{Name: tool.Name, Parameters: tool.InputSchema, Strict: tool.Strict}
 		if err := t.declare(fmt.Sprintf("tools.%d.custom", i), f); err != nil {
@@ -217,7 +217,7 @@ func (t *turn) readMessagesTools(r *messagesRequest) *refusal {
 // There is at least one message; checkMessagesHead has seen to that.
 func (t *turn) readMessagesAll(all []messagesMessage, thinking bool) *refusal {
 	if all[0].Role != "user" {
-		return invalid("messages", "first message must use the \"user\" role")
+		return invalidMember("messages", "first message must use the \"user\" role")
 	}
 	lastCalls := []block(nil) // of the last assistant message with calls, if none but results follow
 	for i := range all {
@@ -233,10 +233,10 @@ func (t *turn) readMessagesAll(all []messagesMessage, thinking bool) *refusal {
 		return withoutResult(fmt.Sprintf("messages.%d", len(all)-1), open)
 	}
 	if all[len(all)-1].Role == "assistant" {
-		return invalid("", "This model does not support assistant message prefill. The conversation must end with a user message.")
+		return invalidMember("", "This model does not support assistant message prefill. The conversation must end with a user message.")
 	}
 	if thinking && lastCalls != nil && lastCalls[0].Type != "thinking" && lastCalls[0].Type != "redacted_thinking" {
-		return invalid("messages.content.0.type", fmt.Sprintf("Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", lastCalls[0].Type))
+		return invalidMember("messages.content.0.type", fmt.Sprintf("Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", lastCalls[0].Type))
 	}
 	return nil
 }
@@ -247,13 +247,13 @@ func (t *turn) readMessage(all []messagesMessage, i int) ([]block, *refusal) {
 	blocks, ok := m.blocks()
 	switch {
 	case m.Role == "system":
-		return nil, invalid("messages", "Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.")
+		return nil, invalidMember("messages", "Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.")
 	case m.Role != "user" && m.Role != "assistant":
-		return nil, invalid(at+".role", "Input should be 'user' or 'assistant'")
+		return nil, invalidMember(at+".role", "Input should be 'user' or 'assistant'")
 	case !ok || len(blocks) == 0:
-		return nil, invalid(at, "all messages must have non-empty content except for the optional final assistant message")
+		return nil, invalidMember(at, "all messages must have non-empty content except for the optional final assistant message")
 	case t.alternate && i > 0 && all[i-1].Role == m.Role:
-		return nil, invalid("messages", fmt.Sprintf("roles must alternate between \"user\" and \"assistant\", but found multiple %q roles in a row", m.Role))
+		return nil, invalidMember("messages", fmt.Sprintf("roles must alternate between \"user\" and \"assistant\", but found multiple %q roles in a row", m.Role))
 	case m.Role == "assistant":
 		return blocks, t.readAssistant(at, blocks)
 	}
@@ -266,7 +266,7 @@ func withoutResult(at string, open []geminisim.Call) *refusal {
 	for _, c := range open {
 		ids = append(ids, clipped(c.ID))
 	}
-	return invalid(at, "`tool_use` ids were found without `tool_result` blocks immediately after: "+strings.Join(ids, ", ")+". Each `tool_use` block must have a corresponding `tool_result` block in the next message.")
+	return invalidMember(at, "`tool_use` ids were found without `tool_result` blocks immediately after: "+strings.Join(ids, ", ")+". Each `tool_use` block must have a corresponding `tool_result` block in the next message.")
 }
 
 // readUser reads results and text of the user. Results stand before text.
@@ -279,7 +279,7 @@ func (t *turn) readUser(at string, blocks []block) *refusal {
 		switch b.Type {
 		case "text":
 			if b.Text == "" {
-				return invalid("messages", "text content blocks must be non-empty")
+				return invalidMember("messages", "text content blocks must be non-empty")
 			}
 			if text != "" {
 				text += "\n"
@@ -290,16 +290,16 @@ func (t *turn) readUser(at string, blocks []block) *refusal {
 			known := slices.ContainsFunc(open, func(c geminisim.Call) bool { return c.ID == b.ToolUseID })
 			switch {
 			case !known:
-				return invalid(here, fmt.Sprintf("unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", clipped(b.ToolUseID)))
+				return invalidMember(here, fmt.Sprintf("unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", clipped(b.ToolUseID)))
 			case text != "":
 				return withoutResult(at, open)
 			case bad != "" && !absent(b.Content):
-				return invalid(here+".tool_result.content", "Input should be a valid string or list")
+				return invalidMember(here+".tool_result.content", "Input should be a valid string or list")
 			case !t.result(b.ToolUseID, result, b.IsError):
-				return invalid(here, "tool_result blocks must come in the order of the calls. (a rule of the simulator)")
+				return invalidMember(here, "tool_result blocks must come in the order of the calls. (a rule of the simulator)")
 			}
 		default:
-			return invalid(here, fmt.Sprintf("Input tag '%s' found using 'type' does not match any of the expected tags for role 'user'", clipped(b.Type)))
+			return invalidMember(here, fmt.Sprintf("Input tag '%s' found using 'type' does not match any of the expected tags for role 'user'", clipped(b.Type)))
 		}
 	}
 	if open := t.open(); len(open) > 0 {
@@ -323,38 +323,38 @@ func (t *turn) readAssistant(at string, blocks []block) *refusal {
 		switch b.Type {
 		case "text":
 			if strings.TrimSpace(b.Text) == "" {
-				return invalid("messages", "text content blocks must contain non-whitespace text")
+				return invalidMember("messages", "text content blocks must contain non-whitespace text")
 			}
 			m.Text += b.Text
 		case "thinking", "redacted_thinking":
 			if m.Text != "" || m.Calls != nil {
-				return invalid(here, "thinking blocks must stand first in their message. (a rule of the simulator)")
+				return invalidMember(here, "thinking blocks must stand first in their message. (a rule of the simulator)")
 			}
-			if !t.ours(b) {
-				return invalid(here, "Invalid `signature` in `thinking` block")
+			if !t.isOurs(b) {
+				return invalidMember(here, "Invalid `signature` in `thinking` block")
 			}
 		case "tool_use":
 			switch {
 			case !isWord(b.ID, 64) || t.idFault(b.ID) != "":
-				return invalid(here+".tool_use.id", "String should match pattern '^[a-zA-Z0-9_-]+$'")
+				return invalidMember(here+".tool_use.id", "String should match pattern '^[a-zA-Z0-9_-]+$'")
 			case slices.ContainsFunc(m.Calls, func(c geminisim.Call) bool { return c.ID == b.ID }):
-				return invalid(here, "`tool_use` ids must be unique")
+				return invalidMember(here, "`tool_use` ids must be unique")
 			case !isWord(b.Name, 64):
-				return invalid(here+".tool_use.name", "String should match pattern '^[a-zA-Z0-9_-]{1,64}$'")
+				return invalidMember(here+".tool_use.name", "String should match pattern '^[a-zA-Z0-9_-]{1,64}$'")
 			case b.Input.Kind() != '{':
-				return invalid(here+".tool_use.input", "Input should be a valid dictionary")
+				return invalidMember(here+".tool_use.input", "Input should be a valid dictionary")
 			}
 			m.Calls = append(m.Calls, geminisim.Call{ID: b.ID, Name: b.Name, Args: b.Input})
 		default:
-			return invalid(here, fmt.Sprintf("Input tag '%s' found using 'type' does not match any of the expected tags for role 'assistant'", clipped(b.Type)))
+			return invalidMember(here, fmt.Sprintf("Input tag '%s' found using 'type' does not match any of the expected tags for role 'assistant'", clipped(b.Type)))
 		}
 	}
 	t.question.Messages = append(t.question.Messages, m)
 	return nil
 }
 
-// ours says whether a thinking block comes from this server, for this model, unchanged.
-func (t *turn) ours(b block) bool {
+// isOurs reports whether a thinking block comes from this server, for this model, unchanged.
+func (t *turn) isOurs(b block) bool {
 	if b.Type == "redacted_thinking" {
 		_, ok := t.unseal("redacted", b.Data)
 		return ok

@@ -32,10 +32,10 @@ func writeMessages(t *turn) answer {
 	a := &messagesAnswer{turn: t, content: list{}}
 	message := object{
 		"model": t.s.cfg.Model.Version(), "id": "msg_" + t.nonce, "type": "message", "role": "assistant", "content": list{},
-		"stop_reason": nil, "stop_sequence": nil, "usage": a.figures(true),
+		"stop_reason": nil, "stop_sequence": nil, "usage": a.usageOf(true),
 	}
-	a.event("message_start", object{"message": message})
-	a.blocks()
+	a.addEvent("message_start", object{"message": message})
+	a.addBlocks()
 	stop := map[string]string{"length": "max_tokens"}[t.finish]
 	if stop == "" {
 		stop = t.finishWord("end_turn", "tool_use")
@@ -43,7 +43,7 @@ func writeMessages(t *turn) answer {
 	if t.refusal != "" && t.finish == "" {
 		stop = "refusal"
 	}
-	usage := a.figures(false)
+	usage := a.usageOf(false)
 	delta := object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": usage}
 	if t.noFinish {
 		delta["delta"] = object{"stop_reason": nil, "stop_sequence": nil}
@@ -52,26 +52,26 @@ func writeMessages(t *turn) answer {
 		delete(delta, "usage")
 		usage = nil
 	}
-	a.event("message_delta", delta)
+	a.addEvent("message_delta", delta)
 	if !t.noDone {
-		a.event("message_stop", object{})
+		a.addEvent("message_stop", object{})
 	}
 	whole := maps.Clone(message)
 	whole["content"], whole["stop_reason"], whole["usage"] = a.content, stop, usage
-	a.answer.whole = whole
+	a.answer.document = whole
 	return a.answer
 }
 
-// event sends an event with its name.
-func (a *messagesAnswer) event(kind string, data object) {
+// addEvent sends an event with its name.
+func (a *messagesAnswer) addEvent(kind string, data object) {
 	data["type"] = kind
 	a.add(kind, data)
 }
 
-// figures is the usage: at the start with one token of output.
+// usageOf is the usage: at the start with one token of output.
 //
 // Input tokens are without those from the cache, as Anthropic counts.
-func (a *messagesAnswer) figures(start bool) object {
+func (a *messagesAnswer) usageOf(start bool) object {
 	f := a.tokens()
 	u := object{
 		"input_tokens": f.input - f.cached, "cache_creation_input_tokens": 0, "cache_read_input_tokens": f.cached,
@@ -84,11 +84,11 @@ func (a *messagesAnswer) figures(start bool) object {
 	return u
 }
 
-// blocks sends thinking, text and calls.
-func (a *messagesAnswer) blocks() {
+// addBlocks sends thinking, text and calls.
+func (a *messagesAnswer) addBlocks() {
 	if a.redacted {
 		data := a.seal("redacted", a.nonce)
-		a.block(object{"type": "redacted_thinking", "data": data}, nil, nil)
+		a.addBlock(object{"type": "redacted_thinking", "data": data}, nil, nil)
 	}
 	if text := a.thoughts(); text != "" && !a.unreasoned {
 		if !a.thinks {
@@ -100,16 +100,16 @@ func (a *messagesAnswer) blocks() {
 			deltas = append(deltas, object{"type": "thinking_delta", "thinking": s})
 		}
 		deltas = append(deltas, object{"type": "signature_delta", "signature": done["signature"]})
-		a.block(object{"type": "thinking", "thinking": "", "signature": ""}, deltas, done)
+		a.addBlock(object{"type": "thinking", "thinking": "", "signature": ""}, deltas, done)
 	}
-	if text := a.said.Text + a.refusal; text != "" {
+	if text := a.reply.Text + a.refusal; text != "" {
 		var deltas list
 		for _, s := range pieces(text) {
 			deltas = append(deltas, object{"type": "text_delta", "text": s})
 		}
-		a.block(object{"type": "text", "text": ""}, deltas, object{"type": "text", "text": text})
+		a.addBlock(object{"type": "text", "text": ""}, deltas, object{"type": "text", "text": text})
 	}
-	for i, c := range a.said.Calls {
+	for i, c := range a.reply.Calls {
 		begin := object{"type": "tool_use", "id": a.callID("toolu_", i, false), "name": c.Name, "input": object{}, "caller": object{"type": "direct"}}
 		done := object{}
 		for k, v := range begin {
@@ -122,23 +122,23 @@ func (a *messagesAnswer) blocks() {
 		for _, s := range a.argumentPieces(string(c.Args)) {
 			deltas = append(deltas, object{"type": "input_json_delta", "partial_json": s})
 		}
-		a.block(begin, deltas, done)
+		a.addBlock(begin, deltas, done)
 	}
 }
 
-// block sends one block. done is how it stands in a whole answer; nil: as it begins.
+// addBlock sends one block. done is how it stands in a whole answer; nil: as it begins.
 //
 // A ping comes behind the first block's begin, so that every reader meets one.
-func (a *messagesAnswer) block(begin object, deltas list, done object) {
+func (a *messagesAnswer) addBlock(begin object, deltas list, done object) {
 	index := len(a.content)
-	a.event("content_block_start", object{"index": index, "content_block": begin})
+	a.addEvent("content_block_start", object{"index": index, "content_block": begin})
 	if index == 0 {
-		a.event("ping", object{})
+		a.addEvent("ping", object{})
 	}
 	for _, d := range deltas {
-		a.event("content_block_delta", object{"index": index, "delta": d})
+		a.addEvent("content_block_delta", object{"index": index, "delta": d})
 	}
-	a.event("content_block_stop", object{"index": index})
+	a.addEvent("content_block_stop", object{"index": index})
 	if done == nil {
 		done = begin
 	}

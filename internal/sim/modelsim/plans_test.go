@@ -209,7 +209,7 @@ func TestStructuredOutput(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	c := newClient(chatPath, "Answer with JSON that follows this schema: "+string(encode(schema)), "hi", nil)
+	c := newClient(chatPath, "Answer with JSON that follows this schema: "+string(encodeJSON(schema)), "hi", nil)
 	delete(c.body, "tools")
 	c.body["response_format"] = m{"type": "json_object"}
 	if got := c.next(t, url, ""); got.text != `{"n":3}` {

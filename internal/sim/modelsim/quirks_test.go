@@ -180,7 +180,7 @@ func TestClientThatLeaves(t *testing.T) {
 	server, _ := serve(t, Config{})
 	for _, directives := range []string{"text a b c", `raw "x"; raw "y"; raw "z"`, "inband object 3; text a b c", "split 9; text a"} {
 		for writes := range 3 {
-			body := string(encode(newClient(chatPath, "s", "hi", todoTools(t)).body))
+			body := string(encodeJSON(newClient(chatPath, "s", "hi", todoTools(t)).body))
 			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, strings.NewReader(body))
 			req.Header.Set(directivesHeader, directives)
 			w := &short{httptest.NewRecorder(), writes}
@@ -196,7 +196,7 @@ func TestClientThatLeaves(t *testing.T) {
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{}) // whose end waits for the handlers
-	body := string(encode(newClient(chatPath, "s", "hi", todoTools(t)).body))
+	body := string(encodeJSON(newClient(chatPath, "s", "hi", todoTools(t)).body))
 	for directives, headers := range map[string]bool{"stall 2": true, "hang": false} {
 		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer leave()

@@ -1,5 +1,5 @@
-// This file checks a request of the Responses API. Nothing is stored: an id alone refers to
-// nothing, and reasoning must come back encrypted, whole, and in front of what it led to.
+// This file checks a request of the Responses API. The server stores nothing: an id alone refers to
+// nothing, and reasoning must come back encrypted, complete, and in front of the item behind it.
 
 package modelsim
 
@@ -19,7 +19,7 @@ import (
 // not know.
 func responsesProtocol() protocol {
 	return protocol{
-		key:     bearer,
+		key:     bearerKey,
 		members: responsesMembers(),
 		strict:  true,
 		read:    readResponses,
@@ -50,7 +50,7 @@ func responsesMembers() map[string]string {
 	}
 }
 
-// responsesRequest is what is read of a request.
+// responsesRequest holds the used members of a request.
 type responsesRequest struct {
 	Model        string          `json:"model"`
 	Instructions string          `json:"instructions"`
@@ -97,7 +97,7 @@ type responsesItem struct {
 // readResponses checks a request, and makes the question of it.
 func readResponses(t *turn) *refusal {
 	var r responsesRequest
-	if err := t.decode(&r); err != nil {
+	if err := t.decodeBody(&r); err != nil {
 		return err
 	}
 	t.model, t.stream, t.question.System = r.Model, r.Stream, r.Instructions
@@ -133,8 +133,8 @@ func readResponses(t *turn) *refusal {
 
 // readInput reads the conversation: one text, or items.
 //
-// Whether a call needs its reasoning is in the call's id, which this server made: it needs
-// no memory of its answers.
+// The call's id shows whether the call needs its reasoning, because this server made the id. So it
+// remembers no answers.
 func (t *turn) readInput(input jsontext.Value) *refusal {
 	var text string
 	if json.Unmarshal(input, &text) == nil {
@@ -161,11 +161,11 @@ func (t *turn) readInput(input jsontext.Value) *refusal {
 			continue
 		}
 		if nonce, ok := t.reasonedID("call_", item.CallID); ok && !reasoned[nonce] {
-			return invalid("input", fmt.Sprintf("Item '%s' of type 'function_call' was provided without its required 'reasoning' item: 'rs_%s'.", clipped(item.CallID), nonce))
+			return invalidMember("input", fmt.Sprintf("Item '%s' of type 'function_call' was provided without its required 'reasoning' item: 'rs_%s'.", clipped(item.CallID), nonce))
 		}
 	}
 	if open := t.open(); len(open) > 0 {
-		return invalid("input", fmt.Sprintf("No tool output found for function call %s.", clipped(open[0].ID)))
+		return invalidMember("input", fmt.Sprintf("No tool output found for function call %s.", clipped(open[0].ID)))
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (t *turn) readItem(items []responsesItem, i int, at string, reasoned map[st
 	open := t.open()
 	answered := len(open) > 0 && len(t.question.Messages[len(t.question.Messages)-1].Results) > 0
 	if len(open) > 0 && item.Type != "function_call_output" && (answered || item.Type != "function_call") {
-		return invalid("input", fmt.Sprintf("No tool output found for function call %s.", clipped(open[0].ID)))
+		return invalidMember("input", fmt.Sprintf("No tool output found for function call %s.", clipped(open[0].ID)))
 	}
 	switch item.Type {
 	case "", "message":
@@ -191,10 +191,10 @@ func (t *turn) readItem(items []responsesItem, i int, at string, reasoned map[st
 			return &refusal{Status: 400, Code: "invalid_type", Param: at + ".output", Message: "Invalid type for '" + at + ".output'."}
 		}
 		if !slices.ContainsFunc(open, func(c geminisim.Call) bool { return c.ID == item.CallID }) {
-			return invalid("input", fmt.Sprintf("No tool call found for function call output with call_id %s.", clipped(item.CallID)))
+			return invalidMember("input", fmt.Sprintf("No tool call found for function call output with call_id %s.", clipped(item.CallID)))
 		}
 		if !t.result(item.CallID, text, false) {
-			return invalid("input", "Outputs must come in the order of the calls. (a rule of the simulator)")
+			return invalidMember("input", "Outputs must come in the order of the calls. (a rule of the simulator)")
 		}
 	case "reasoning":
 		return t.readReasoning(items, i, at, reasoned)
@@ -204,8 +204,7 @@ func (t *turn) readItem(items []responsesItem, i int, at string, reasoned map[st
 	return nil
 }
 
-// readItemMessage reads a message. What its content may be depends on who wrote
-// it.
+// readItemMessage reads a message. The allowed content depends on the role.
 func (t *turn) readItemMessage(item responsesItem, at string) *refusal {
 	types, want := []string{"input_text"}, "'input_text'"
 	switch item.Role {
@@ -228,7 +227,7 @@ func (t *turn) readItemMessage(item responsesItem, at string) *refusal {
 		return nil
 	}
 	if item.Role == "user" {
-		t.asked(text)
+		t.addUserText(text)
 		return nil
 	}
 	t.question.Messages = append(t.question.Messages, geminisim.Message{Model: true, Text: text})
@@ -243,37 +242,37 @@ func (t *turn) readItemCall(item responsesItem, at string) *refusal {
 	args := jsontext.Value(item.Arguments)
 	switch fault := t.idFault(item.CallID); {
 	case fault != "":
-		return invalid(at+".call_id", fault)
+		return invalidMember(at+".call_id", fault)
 	case item.ID != "" && !strings.HasPrefix(item.ID, "fc"):
 		return &refusal{Status: 400, Code: "invalid_value", Param: at + ".id", Message: fmt.Sprintf("Invalid '%s.id': '%s'. Expected an ID that begins with 'fc'.", at, clipped(item.ID))}
 	case !isWord(item.Name, 64):
 		return &refusal{Status: 400, Code: "invalid_value", Param: at + ".name", Message: fmt.Sprintf("Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", at)}
 	case !args.IsValid() || args.Kind() != '{':
-		return invalid(at+".arguments", "Invalid arguments: not a JSON object. (a rule of the simulator)")
+		return invalidMember(at+".arguments", "Invalid arguments: not a JSON object. (a rule of the simulator)")
 	}
 	m := t.last(func(m geminisim.Message) bool { return m.Model })
 	if slices.ContainsFunc(m.Calls, func(c geminisim.Call) bool { return c.ID == item.CallID }) {
-		return invalid(at+".call_id", "Call ids must be unique.")
+		return invalidMember(at+".call_id", "Call ids must be unique.")
 	}
 	m.Model = true
 	m.Calls = append(m.Calls, geminisim.Call{ID: item.CallID, Name: item.Name, Args: args})
 	return nil
 }
 
-// summary returns the text of the summary.
-func (item *responsesItem) summary() (text string) {
+// summaryText returns the text of the summary.
+func (item *responsesItem) summaryText() (text string) {
 	for _, s := range item.Summary {
 		text += s.Text
 	}
 	return text
 }
 
-// isOfModel says whether an item is one that the model made.
+// isOfModel reports whether an item is one that the model made.
 func (item *responsesItem) isOfModel() bool {
 	return item.Type == "function_call" || item.Type == "reasoning" || item.Role == "assistant"
 }
 
-// readReasoning: an item comes back whole, and what it led to comes right behind it.
+// readReasoning requires that an item comes back unchanged, right before the item that it led to.
 func (t *turn) readReasoning(items []responsesItem, i int, at string, reasoned map[string]bool) *refusal {
 	item := items[i]
 	if !strings.HasPrefix(item.ID, "rs") {
@@ -282,11 +281,11 @@ func (t *turn) readReasoning(items []responsesItem, i int, at string, reasoned m
 	if item.EncryptedContent == "" {
 		return &refusal{Status: 404, Param: "input", Message: fmt.Sprintf("Item with id '%s' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.", clipped(item.ID))}
 	}
-	if payload, ok := t.unseal("reasoning", item.EncryptedContent); !ok || payload != item.ID+letters(item.summary(), 16) {
+	if payload, ok := t.unseal("reasoning", item.EncryptedContent); !ok || payload != item.ID+letters(item.summaryText(), 16) {
 		return &refusal{Status: 400, Code: "invalid_encrypted_content", Message: fmt.Sprintf("The encrypted content %s... could not be verified.", item.EncryptedContent[:min(len(item.EncryptedContent), 4)])}
 	}
 	if i+1 == len(items) || !items[i+1].isOfModel() {
-		return invalid("input", fmt.Sprintf("Item '%s' of type 'reasoning' was provided without its required following item.", item.ID))
+		return invalidMember("input", fmt.Sprintf("Item '%s' of type 'reasoning' was provided without its required following item.", item.ID))
 	}
 	reasoned[strings.TrimPrefix(item.ID, "rs_")] = true
 	return nil

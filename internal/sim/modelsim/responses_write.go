@@ -1,11 +1,11 @@
-// This file writes an answer of the Responses API: numbered events about items, each of
-// which is announced, filled in and done.
+// This file writes an answer of the Responses API: numbered events about items. Each item is
+// announced, filled in and done.
 
 package modelsim
 
 import "maps"
 
-// responsesFaults are the endings that are no answer.
+// responsesFaults are the endings without an answer.
 func responsesFaults() map[string]string {
 	return map[string]string{
 		"error":      "event: error\n" + `data: {"type":"error","sequence_number":90,"error":{"type":"server_error","code":"server_error","message":"The server had an error.","param":null}}` + "\n\n",
@@ -25,10 +25,10 @@ type responsesAnswer struct {
 // and done, and the last event has the whole response once more.
 func writeResponses(t *turn) answer {
 	a := &responsesAnswer{turn: t, output: list{}}
-	a.event("response.created", object{"response": a.response("in_progress")})
-	a.event("response.in_progress", object{"response": a.response("in_progress")})
-	a.items()
-	last := a.response("completed")
+	a.addEvent("response.created", object{"response": a.newResponse("in_progress")})
+	a.addEvent("response.in_progress", object{"response": a.newResponse("in_progress")})
+	a.addItems()
+	last := a.newResponse("completed")
 	kind := "response.completed"
 	switch word := t.finishWord("stop", "stop"); word {
 	case "stop":
@@ -41,36 +41,36 @@ func writeResponses(t *turn) answer {
 		last["status"], kind = "incomplete", "response.incomplete"
 	}
 	if !t.noFinish {
-		a.event(kind, object{"response": last})
+		a.addEvent(kind, object{"response": last})
 	}
-	a.answer.whole = last
+	a.answer.document = last
 	return a.answer
 }
 
-// items writes the items of the answer.
-func (a *responsesAnswer) items() {
-	reasoned := len(a.said.Thoughts) > 0 && !a.unreasoned
+// addItems writes the items of the answer.
+func (a *responsesAnswer) addItems() {
+	reasoned := len(a.reply.Thoughts) > 0 && !a.unreasoned
 	if reasoned {
 		a.reasoningItem()
 	}
-	if a.said.Text != "" || a.refusal != "" {
+	if a.reply.Text != "" || a.refusal != "" {
 		a.messageItem()
 	}
-	for i, c := range a.said.Calls {
+	for i, c := range a.reply.Calls {
 		a.callItem(i, c.Name, string(c.Args), reasoned && a.encrypted)
 	}
 }
 
-// event sends an event with its name and number.
-func (a *responsesAnswer) event(kind string, data object) {
+// addEvent sends an event with its name and number.
+func (a *responsesAnswer) addEvent(kind string, data object) {
 	data["type"], data["sequence_number"] = kind, len(a.frames)
 	a.add(kind, data)
 }
 
-// response is the object that the first events and the last one hold.
+// newResponse is the object that the first events and the last one hold.
 //
-// It lists what the real object has, so that readers which want a member find it.
-func (a *responsesAnswer) response(status string) object {
+// It has all members of the real object, so that each reader finds its member.
+func (a *responsesAnswer) newResponse(status string) object {
 	r := object{
 		"id": "resp_" + a.nonce, "object": "response", "created_at": created, "completed_at": nil, "status": status, "model": a.s.cfg.Model.Version(),
 		"output": a.output, "error": nil, "incomplete_details": nil, "usage": nil, "background": false, "frequency_penalty": 0, "instructions": nil,
@@ -93,23 +93,23 @@ func (a *responsesAnswer) response(status string) object {
 	return r
 }
 
-// item opens an item, lets fill send what belongs to it and closes it as done. part says, for
-// an event, of which item it is.
+// addItem opens an item, lets fill send its content and closes it as done. part adds the item's id
+// and place to an event.
 //
-// added and done have the same id here, which the real API does not promise.
-func (a *responsesAnswer) item(added, done object, fill func(part func(kind string, data object))) {
+// added and done have the same id here; the real API does not promise that.
+func (a *responsesAnswer) addItem(added, done object, fill func(part func(kind string, data object))) {
 	at := len(a.output)
-	a.event("response.output_item.added", object{"item": added, "output_index": at})
+	a.addEvent("response.output_item.added", object{"item": added, "output_index": at})
 	fill(func(kind string, data object) {
 		data["item_id"], data["output_index"] = done["id"], at
-		a.event(kind, data)
+		a.addEvent(kind, data)
 	})
-	a.event("response.output_item.done", object{"item": done, "output_index": at})
+	a.addEvent("response.output_item.done", object{"item": done, "output_index": at})
 	a.output = append(a.output, done)
 }
 
-// reasoningItem writes what the model thought: a summary if it was asked for,
-// and the sealed text if the client keeps the conversation.
+// reasoningItem writes the model's thoughts: a summary if the client asked for it, and the sealed
+// text if the client keeps the conversation.
 func (a *responsesAnswer) reasoningItem() {
 	text, summary := "", list{}
 	if a.thinks {
@@ -125,7 +125,7 @@ func (a *responsesAnswer) reasoningItem() {
 	if a.encrypted {
 		done["encrypted_content"] = a.seal("reasoning", "rs_"+a.nonce+letters(text, 16))
 	}
-	a.item(added, done, func(part func(string, object)) {
+	a.addItem(added, done, func(part func(string, object)) {
 		if text == "" {
 			return
 		}
@@ -142,9 +142,9 @@ func (a *responsesAnswer) reasoningItem() {
 func (a *responsesAnswer) messageItem() {
 	added := object{"id": "msg_" + a.nonce, "type": "message", "status": "in_progress", "role": "assistant", "content": list{}}
 	done := maps.Clone(added)
-	content := object{"type": "output_text", "text": a.said.Text, "annotations": list{}, "logprobs": list{}}
+	content := object{"type": "output_text", "text": a.reply.Text, "annotations": list{}, "logprobs": list{}}
 	begin := maps.Clone(content)
-	kind, member, text := "response.output_text", "text", a.said.Text
+	kind, member, text := "response.output_text", "text", a.reply.Text
 	if a.refusal != "" {
 		kind, member, text = "response.refusal", "refusal", a.refusal
 		content = object{"type": "refusal", "refusal": text}
@@ -152,7 +152,7 @@ func (a *responsesAnswer) messageItem() {
 	}
 	begin[member] = ""
 	done["status"], done["content"] = "completed", list{content}
-	a.item(added, done, func(part func(string, object)) {
+	a.addItem(added, done, func(part func(string, object)) {
 		part("response.content_part.added", object{"content_index": 0, "part": begin})
 		for _, s := range pieces(text) {
 			delta := object{"content_index": 0, "delta": s, "obfuscation": ""}
@@ -178,7 +178,7 @@ func (a *responsesAnswer) callItem(i int, name, args string, reasoned bool) {
 	added := object{"id": "fc_" + letters(a.nonce+id, 20), "type": "function_call", "status": "in_progress", "call_id": id, "name": name, "arguments": ""}
 	done := maps.Clone(added)
 	done["status"], done["arguments"] = "completed", args
-	a.item(added, done, func(part func(string, object)) {
+	a.addItem(added, done, func(part func(string, object)) {
 		for _, s := range a.argumentPieces(args) {
 			part("response.function_call_arguments.delta", object{"delta": s, "obfuscation": ""})
 		}

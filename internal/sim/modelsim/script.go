@@ -1,6 +1,6 @@
-// This file has the language of scripts: what a request is answered with, and in which of
-// the many ways of real servers. A directive is a function on the directives of one
-// request, so that a script is parsed once and applied often.
+// This file has the language of scripts: the answer to a request, and the way in which one of many
+// real servers would send it. A directive is a function on the directives of one request, so that a
+// script is parsed once and applied often.
 
 package modelsim
 
@@ -28,8 +28,7 @@ type Script struct {
 // setting is one directive at work.
 type setting func(*directives)
 
-// directives are what one request is answered with. The zero value answers as the
-// real endpoints do.
+// directives describe the answer to one request. The zero value answers as the real endpoints do.
 //
 // Strings that are empty, and numbers that are 0, ask for the usual form. Positions of
 // events count from 1.
@@ -62,16 +61,16 @@ type reasoned struct {
 
 // framing is how the bytes of an answer are laid out.
 type framing struct {
-	whole    bool
-	crlf     bool
-	comments bool
-	split    int
-	raw      []string
-	noDone   bool
-	noFinish bool
+	isDocument bool
+	crlf       bool
+	comments   bool
+	split      int
+	raw        []string
+	noDone     bool
+	noFinish   bool
 }
 
-// failing is how an answer breaks off, or is none.
+// failing describes how an answer breaks off, or which error replaces it.
 type failing struct {
 	inband       string
 	inbandAt     int
@@ -86,7 +85,7 @@ type failing struct {
 // ParseScript reads directives, one a line; "---" begins the block of the next
 // request. Empty lines and lines that start with # say nothing.
 //
-// What is said, in place of the model (a text may be Go-quoted):
+// Content, in place of the model's (a text may be Go-quoted):
 //
 //	text hello           call add {"a":1}        thought **Hm**
 //	refusal I can't.     redacted                (Messages: a redacted_thinking block, too)
@@ -145,7 +144,7 @@ func ParseScript(text string) (*Script, error) {
 			continue
 		}
 		name, arg, _ := strings.Cut(line, " ")
-		parse := directive(name)
+		parse := directiveParser(name)
 		if parse == nil {
 			errs = append(errs, fmt.Errorf("script line %d: unknown directive %q", i+1, name))
 			continue
@@ -174,58 +173,58 @@ func (s *Script) block(n int) ([]setting, error) {
 	return s.blocks[min(n, len(s.blocks))-1], nil
 }
 
-// directive returns the reader of a directive's argument, or nil if there is none.
+// directiveParser returns the reader of a directive's argument, or nil for an unknown directive.
 //
 // The table is made for each line: scripts are short, and nothing of the package is kept in
 // a variable.
-func directive(name string) func(arg string) (setting, error) {
+func directiveParser(name string) func(arg string) (setting, error) {
 	return map[string]func(string) (setting, error){
-		"text":           words(func(d *directives, s string) { d.said().Text += s }),
-		"thought":        words(func(d *directives, s string) { a := d.said(); a.Thoughts = append(a.Thoughts, s) }),
-		"refusal":        words(func(d *directives, s string) { d.said(); d.refusal = s }),
+		"text":           parseWords(func(d *directives, s string) { d.scriptAnswer().Text += s }),
+		"thought":        parseWords(func(d *directives, s string) { a := d.scriptAnswer(); a.Thoughts = append(a.Thoughts, s) }),
+		"refusal":        parseWords(func(d *directives, s string) { d.scriptAnswer(); d.refusal = s }),
 		"call":           parseCall,
-		"prompted":       flag(func(d *directives) { d.prompted = true }),
-		"redacted":       flag(func(d *directives) { d.redacted = true }),
-		"finish":         words(func(d *directives, s string) { d.finish, d.noFinish = s, s == "none" }),
+		"prompted":       parseFlag(func(d *directives) { d.prompted = true }),
+		"redacted":       parseFlag(func(d *directives) { d.redacted = true }),
+		"finish":         parseWords(func(d *directives, s string) { d.finish, d.noFinish = s, s == "none" }),
 		"tokens":         parseTokens,
-		"raw":            words(func(d *directives, s string) { d.raw = append(d.raw, s) }),
-		"usage":          word(func(d *directives, s string) { d.usage = s }, "none", "last", "own", "every", "groq"),
-		"index":          word(func(d *directives, s string) { d.index = s }, "zero", "none"),
-		"calls":          word(func(d *directives, s string) { d.calls = s }, "whole", "split"),
-		"reasoning":      word(func(d *directives, s string) { d.reasoning = s }, "content", "plain", "details", "both", "parts", "tags", "open"),
-		"signed":         flag(func(d *directives) { d.signed = true }),
-		"no-done":        flag(func(d *directives) { d.noDone = true }),
-		"ids":            word(func(d *directives, s string) { d.ids = s }, "none", "repeated", "nine", "long", "odd", "late"),
-		"whole":          flag(func(d *directives) { d.whole = true }),
-		"first":          pause(func(d *directives, p time.Duration) { d.first = p }),
-		"pace":           pause(func(d *directives, p time.Duration) { d.pace = p }),
-		"crlf":           flag(func(d *directives) { d.crlf = true }),
-		"comments":       flag(func(d *directives) { d.comments = true }),
-		"split":          count(func(d *directives, n int) { d.split = n }),
+		"raw":            parseWords(func(d *directives, s string) { d.raw = append(d.raw, s) }),
+		"usage":          parseWord(func(d *directives, s string) { d.usage = s }, "none", "last", "own", "every", "groq"),
+		"index":          parseWord(func(d *directives, s string) { d.index = s }, "zero", "none"),
+		"calls":          parseWord(func(d *directives, s string) { d.calls = s }, "whole", "split"),
+		"reasoning":      parseWord(func(d *directives, s string) { d.reasoning = s }, "content", "plain", "details", "both", "parts", "tags", "open"),
+		"signed":         parseFlag(func(d *directives) { d.signed = true }),
+		"no-done":        parseFlag(func(d *directives) { d.noDone = true }),
+		"ids":            parseWord(func(d *directives, s string) { d.ids = s }, "none", "repeated", "nine", "long", "odd", "late"),
+		"whole":          parseFlag(func(d *directives) { d.isDocument = true }),
+		"first":          parsePause(func(d *directives, p time.Duration) { d.first = p }),
+		"pace":           parsePause(func(d *directives, p time.Duration) { d.pace = p }),
+		"crlf":           parseFlag(func(d *directives) { d.crlf = true }),
+		"comments":       parseFlag(func(d *directives) { d.comments = true }),
+		"split":          parseCount(func(d *directives, n int) { d.split = n }),
 		"inband":         parseInband,
-		"cut":            count(func(d *directives, n int) { d.cutAt = n }),
-		"reset":          count(func(d *directives, n int) { d.resetAt = n }),
-		"stall":          count(func(d *directives, n int) { d.stallAt = n }),
-		"hang":           flag(func(d *directives) { d.hang = true }),
+		"cut":            parseCount(func(d *directives, n int) { d.cutAt = n }),
+		"reset":          parseCount(func(d *directives, n int) { d.resetAt = n }),
+		"stall":          parseCount(func(d *directives, n int) { d.stallAt = n }),
+		"hang":           parseFlag(func(d *directives) { d.hang = true }),
 		"error":          parseError,
-		"strict":         count(func(d *directives, n int) { d.unknown = n }),
-		"refuse":         words(func(d *directives, s string) { d.refuse = append(slices.Clip(d.refuse), strings.Fields(s)...) }),
-		"take-ids":       word(func(d *directives, s string) { d.acceptsIDs = s }, "nine"),
-		"alternate":      flag(func(d *directives) { d.alternate = true }),
-		"need-reasoning": flag(func(d *directives) { d.needReasoning = true }),
+		"strict":         parseCount(func(d *directives, n int) { d.unknown = n }),
+		"refuse":         parseWords(func(d *directives, s string) { d.refuse = append(slices.Clip(d.refuse), strings.Fields(s)...) }),
+		"take-ids":       parseWord(func(d *directives, s string) { d.acceptsIDs = s }, "nine"),
+		"alternate":      parseFlag(func(d *directives) { d.alternate = true }),
+		"need-reasoning": parseFlag(func(d *directives) { d.needReasoning = true }),
 	}[name]
 }
 
-// said returns the answer that the script makes up.
-func (d *directives) said() *geminisim.Answer {
+// scriptAnswer returns the answer that the script makes up.
+func (d *directives) scriptAnswer() *geminisim.Answer {
 	if d.answer == nil {
 		d.answer = new(geminisim.Answer)
 	}
 	return d.answer
 }
 
-// words parses a text, plain or as a Go-quoted string.
-func words(set func(*directives, string)) func(string) (setting, error) {
+// parseWords parses a text, plain or as a Go-quoted string.
+func parseWords(set func(*directives, string)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		text := arg
 		if strings.HasPrefix(arg, `"`) {
@@ -238,8 +237,8 @@ func words(set func(*directives, string)) func(string) (setting, error) {
 	}
 }
 
-// flag parses a directive without an argument.
-func flag(set func(*directives)) func(string) (setting, error) {
+// parseFlag parses a directive without an argument.
+func parseFlag(set func(*directives)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		if arg != "" {
 			return nil, errors.New("takes no argument")
@@ -248,8 +247,8 @@ func flag(set func(*directives)) func(string) (setting, error) {
 	}
 }
 
-// word parses one of the words that are known.
-func word(set func(*directives, string), known ...string) func(string) (setting, error) {
+// parseWord parses one of the words that are known.
+func parseWord(set func(*directives, string), known ...string) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		if !slices.Contains(known, arg) {
 			return nil, fmt.Errorf("want one of %s", strings.Join(known, ", "))
@@ -258,18 +257,18 @@ func word(set func(*directives, string), known ...string) func(string) (setting,
 	}
 }
 
-// pause parses a duration.
-func pause(set func(*directives, time.Duration)) func(string) (setting, error) {
+// parsePause parses a duration.
+func parsePause(set func(*directives, time.Duration)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		p, err := time.ParseDuration(arg)
 		return func(d *directives) { set(d, p) }, err
 	}
 }
 
-// count parses a number from 1.
+// parseCount parses a number from 1.
 //
 // 0 would mean "not set".
-func count(set func(*directives, int)) func(string) (setting, error) {
+func parseCount(set func(*directives, int)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		n, err := strconv.Atoi(arg)
 		if err == nil && n < 1 {
@@ -290,7 +289,7 @@ func parseCall(arg string) (setting, error) {
 	}
 	call := geminisim.Call{Name: name, Args: jsontext.Value(args)} // faulty arguments are for the reader to find
 	return func(d *directives) {
-		a := d.said()
+		a := d.scriptAnswer()
 		a.Calls = append(a.Calls, call)
 	}, nil
 }
@@ -324,8 +323,8 @@ func parseInband(arg string) (setting, error) {
 	return func(d *directives) { d.inband, d.inbandAt = form, n }, nil
 }
 
-// parseFields reads NAME=VALUE as often as it stands there: the type, the code, and headers. rest is
-// what stands behind.
+// parseFields reads all leading NAME=VALUE pairs: the type, the code, and headers. rest is the text
+// behind them.
 func (e *refusal) parseFields(text string) (headers map[string]string, rest string) {
 	headers = map[string]string{}
 	for {
@@ -353,7 +352,7 @@ func parseError(arg string) (setting, error) {
 	if err != nil || status < 400 || status > 599 {
 		return nil, errors.New("want: error STATUS [NAME=VALUE …] [MESSAGE]")
 	}
-	e := &refusal{Status: status, Message: http.StatusText(status), asked: true}
+	e := &refusal{Status: status, Message: http.StatusText(status), isRequested: true}
 	headers, message := e.parseFields(rest)
 	if message != "" {
 		e.Message = message

@@ -45,7 +45,7 @@ func TestDirectives(t *testing.T) {
 		"reasoning both":                {reasoned: reasoned{reasoning: "both"}},
 		"ids late":                      {ids: "late"},
 		"signed\nno-done\nredacted":     {reasoned: reasoned{signed: true, redacted: true}, framing: framing{noDone: true}},
-		"prompted\nwhole\nhang":         {prompted: true, framing: framing{whole: true}, failing: failing{hang: true}},
+		"prompted\nwhole\nhang":         {prompted: true, framing: framing{isDocument: true}, failing: failing{hang: true}},
 		"crlf\ncomments\nalternate":     {framing: framing{crlf: true, comments: true}, alternate: true},
 		"need-reasoning\ntake-ids nine": {reasoned: reasoned{needReasoning: true}, acceptsIDs: "nine"},
 		"first 1s\npace 20ms":           {first: time.Second, pace: 20 * time.Millisecond},
@@ -55,9 +55,9 @@ func TestDirectives(t *testing.T) {
 		"inband event 2":                {failing: failing{inband: "event", inbandAt: 2}},
 		"raw a\nraw \"b\\n\"":           {framing: framing{raw: []string{"a", "b\n"}}},
 		"refuse a b=1\nrefuse c":        {refuse: []string{"a", "b=1", "c"}},
-		"error 400":                     {failing: failing{fault: &refusal{Status: 400, Message: "Bad Request", asked: true}}},
-		"error 599 type=T code=C x=y a": {failing: failing{fault: &refusal{Status: 599, Type: "T", Code: "C", Message: "a", asked: true}, faultHeaders: map[string]string{"x": "y"}}},
-		"error 500 a b=c":               {failing: failing{fault: &refusal{Status: 500, Message: "a b=c", asked: true}}},
+		"error 400":                     {failing: failing{fault: &refusal{Status: 400, Message: "Bad Request", isRequested: true}}},
+		"error 599 type=T code=C x=y a": {failing: failing{fault: &refusal{Status: 599, Type: "T", Code: "C", Message: "a", isRequested: true}, faultHeaders: map[string]string{"x": "y"}}},
+		"error 500 a b=c":               {failing: failing{fault: &refusal{Status: 500, Message: "a b=c", isRequested: true}}},
 	} {
 		if diff := cmp.Diff(want, applied(t, text), cmp.AllowUnexported(directives{}, failing{}, framing{}, reasoned{}, refusal{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", text, diff)

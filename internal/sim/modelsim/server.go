@@ -5,10 +5,9 @@
 // server misbehave as real endpoints do (ParseScript lists them), for a request of a
 // script or, in the header X-Modelsim, for the request that carries it.
 //
-// Requests that the real endpoints would refuse are refused, in their words. Where
-// the package is stricter than they are its messages say "a rule of the simulator".
-// It imports nothing of Sluice but the plans and shares no code with the codecs: it
-// is their judge.
+// Requests that the real endpoints would refuse are refused, in their words. Messages of rules
+// stricter than the endpoints' say "a rule of the simulator". It imports nothing of Sluice but the
+// plans and shares no code with the codecs: it is their judge.
 package modelsim
 
 import (
@@ -35,8 +34,7 @@ const (
 
 // Config describes a Server. Its zero value says OK to everything.
 type Config struct {
-	// Name makes the server differ from others: what one of them signed, another one
-	// refuses.
+	// Name separates servers: one refuses the signatures of another.
 	Name string
 	// Model answers where the script says nothing. nil: one that only says OK.
 	Model geminisim.Model
@@ -91,7 +89,7 @@ func New(cfg Config) *Server {
 // wordless is the model of a Server that was given none.
 type wordless struct{}
 
-// It is the name under which answers come.
+// It names the model of the answers.
 func (wordless) Version() string { return "modelsim" }
 
 // It says the same to everything.
@@ -113,8 +111,8 @@ func (s *Server) Calls() int {
 	return s.calls
 }
 
-// Failures returns what was wrong with the calls so far, at most 100 of them: not
-// what a directive made up, but what a real endpoint would refuse.
+// Failures returns the faults of the calls so far, at most 100. They are requests that a real
+// endpoint would refuse, without the errors that a directive asked for.
 func (s *Server) Failures() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,13 +153,13 @@ type turn struct {
 	encrypted    bool // reasoning items are sent so that they can come back
 	question     geminisim.Question
 
-	said geminisim.Answer
+	reply geminisim.Answer
 }
 
 // ServeHTTP answers one call.
 //
-// A directive error comes before any check of the request: a server that is down does not
-// look at what it is sent.
+// A directive error comes before any check of the request, because a server that is down does not
+// read it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A simulated answer must never pass for a real one.
 	w.Header().Set("Server", "modelsim")
@@ -174,7 +172,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.stamp(w.Header())
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		reject(w, p, &refusal{Status: http.StatusRequestEntityTooLarge, Message: "The request could not be read."})
+		rejectRequest(w, p, &refusal{Status: http.StatusRequestEntityTooLarge, Message: "The request could not be read."})
 		return
 	}
 	n := s.record(r, body)
@@ -203,18 +201,18 @@ func (t *turn) reject(w http.ResponseWriter) {
 	for name, value := range t.faultHeaders {
 		w.Header().Set(name, value)
 	}
-	reject(w, t.protocol, t.fault)
+	rejectRequest(w, t.protocol, t.fault)
 }
 
-// respond decides what is said: what a script says, or the model.
+// respond chooses the answer: the script's, or the model's.
 func (t *turn) respond() {
 	if t.prompted && t.question.Schema == nil {
 		t.question.Schema = jsontext.Value("{}")
 	}
 	if t.answer == nil {
-		t.said = geminisim.Respond(t.s.cfg.Model, t.s.cfg.Roles, t.question)
+		t.reply = geminisim.Respond(t.s.cfg.Model, t.s.cfg.Roles, t.question)
 	} else {
-		t.said = *t.answer
+		t.reply = *t.answer
 	}
 }
 
@@ -228,7 +226,7 @@ func (t *turn) accept() *refusal {
 	}
 	var doc any
 	if err := json.Unmarshal(t.body, &doc); err != nil {
-		return invalid("", "We could not parse the JSON body of your request. (a rule of the simulator: no duplicate names, no invalid UTF-8)")
+		return invalidMember("", "We could not parse the JSON body of your request. (a rule of the simulator: no duplicate names, no invalid UTF-8)")
 	}
 	if err := t.checkMembers(doc); err != nil {
 		return err
@@ -249,14 +247,14 @@ func (s *Server) record(r *http.Request, body []byte) int {
 
 // refuse answers with a refusal and keeps it for Failures, unless it was asked for.
 func (s *Server) refuse(w http.ResponseWriter, t *turn, n int, e *refusal) {
-	if !e.asked {
+	if !e.isRequested {
 		s.mu.Lock()
 		if len(s.failures) < keptFailure {
 			s.failures = append(s.failures, fmt.Sprintf("request %d: %s", n, strings.TrimSpace(e.Message)))
 		}
 		s.mu.Unlock()
 	}
-	reject(w, t.protocol, e)
+	rejectRequest(w, t.protocol, e)
 }
 
 // direct gives the turn the directives of the script's block for request n and then

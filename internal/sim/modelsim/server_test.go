@@ -198,7 +198,7 @@ func TestPauses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				req := httptest.NewRequest(http.MethodPost, chatPath, bytes.NewReader(encode(newClient(chatPath, "s", "hi", todoTools(t)).body)))
+				req := httptest.NewRequest(http.MethodPost, chatPath, bytes.NewReader(encodeJSON(newClient(chatPath, "s", "hi", todoTools(t)).body)))
 				req.Header.Set(directivesHeader, tt.directives)
 				begin := time.Now()
 				New(tt.cfg).ServeHTTP(httptest.NewRecorder(), req)
@@ -217,7 +217,7 @@ func TestClientThatLeavesInAPause(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
 			defer leave()
-			req := httptest.NewRequestWithContext(ctx, http.MethodPost, chatPath, bytes.NewReader(encode(newClient(chatPath, "s", "hi", todoTools(t)).body)))
+			req := httptest.NewRequestWithContext(ctx, http.MethodPost, chatPath, bytes.NewReader(encodeJSON(newClient(chatPath, "s", "hi", todoTools(t)).body)))
 			req.Header.Set(directivesHeader, directives)
 			w, begin := httptest.NewRecorder(), time.Now()
 			New(Config{}).ServeHTTP(w, req)

@@ -12,15 +12,15 @@ import (
 	"sluice/internal/sim/geminisim"
 )
 
-// What the protocols have in common: text, tools, schemas, calls and results.
+// Helpers of all protocols: text, tools, schemas, calls and results.
 
-// absent says whether a raw member is not given; null counts as that.
+// absent reports whether a raw member is not given; null counts as that.
 func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
 
-// textOf returns a content's text: a string, or the parts of the given types. bad is
-// the type of a part that is none of them.
+// textOf returns a content's text: a string, or the parts of the given types. bad is the type of a
+// part with another type.
 //
-// bad is "no content" for null, a missing member, or what is neither a string nor a list.
+// bad is "no content" for null, a missing member, and another type than string or list.
 func textOf(content jsontext.Value, types ...string) (text, bad string) {
 	return joinedText(content, "", types...)
 }
@@ -65,16 +65,16 @@ func response(text string, failed bool) jsontext.Value {
 	if failed {
 		name = "error"
 	}
-	return encode(object{name: text})
+	return encodeJSON(object{name: text})
 }
 
-// isWord says whether s is 1 to most letters, digits, _ and -.
+// isWord reports whether s is 1 to most letters, digits, _ and -.
 func isWord(s string, most int) bool {
 	const allowed = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return s != "" && len(s) <= most && strings.Trim(s, allowed) == ""
 }
 
-// isNine says whether s is nine letters and digits.
+// isNine reports whether s is nine letters and digits.
 func isNine(s string) bool { return len(s) == 9 && isWord(s, 9) && !strings.ContainsAny(s, "_-") }
 
 // function is a declared tool.
@@ -96,7 +96,7 @@ func (t *turn) declare(path string, f function) *refusal {
 			Message: fmt.Sprintf("Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'.", name)}
 	}
 	if slices.ContainsFunc(t.question.Functions, func(g geminisim.Function) bool { return g.Name == f.Name }) {
-		return invalid(name, fmt.Sprintf("Tool names must be unique: '%s'.", f.Name))
+		return invalidMember(name, fmt.Sprintf("Tool names must be unique: '%s'.", f.Name))
 	}
 	if fault := objectFault(f.Parameters); !absent(f.Parameters) && fault != "" {
 		return &refusal{Status: 400, Code: "invalid_function_parameters", Param: path + ".parameters",
@@ -110,7 +110,7 @@ func (t *turn) declare(path string, f function) *refusal {
 	return nil
 }
 
-// objectFault says what is wrong with the parameters of a tool.
+// objectFault returns the fault of a tool's parameters, or "".
 func objectFault(schema jsontext.Value) string {
 	var node map[string]any
 	if json.Unmarshal(schema, &node) != nil {
@@ -188,7 +188,7 @@ func (t *turn) want(path string, f format) *refusal {
 		return nil
 	case "json_object":
 		if !strings.Contains(strings.ToLower(t.prompt()), "json") {
-			return invalid(path, "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")
+			return invalidMember(path, "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")
 		}
 		t.question.Schema = jsontext.Value("{}")
 		return nil
@@ -231,7 +231,7 @@ func (t *turn) choose(choice jsontext.Value) *refusal {
 		return nil
 	}
 	if !t.question.MayCall {
-		return invalid("tool_choice", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+		return invalidMember("tool_choice", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
 	}
 	var word string
 	if json.Unmarshal(choice, &word) != nil {
@@ -244,7 +244,7 @@ func (t *turn) choose(choice jsontext.Value) *refusal {
 		if word = named.Type; word == "function" || word == "tool" {
 			t.question.Forced = named.Name + named.Function.Name
 			if !slices.ContainsFunc(t.question.Functions, func(f geminisim.Function) bool { return f.Name == t.question.Forced }) {
-				return invalid("tool_choice", fmt.Sprintf("Tool choice '%s' not found in 'tools' parameter.", t.question.Forced))
+				return invalidMember("tool_choice", fmt.Sprintf("Tool choice '%s' not found in 'tools' parameter.", t.question.Forced))
 			}
 			return nil
 		}
@@ -271,8 +271,8 @@ func (t *turn) last(fits func(geminisim.Message) bool) *geminisim.Message {
 	return &(*all)[len(*all)-1]
 }
 
-// asked adds what the user says. Behind another message of the user's it continues that.
-func (t *turn) asked(text string) {
+// addUserText adds a text of the user. Behind another message of the user's it continues that.
+func (t *turn) addUserText(text string) {
 	all := t.question.Messages
 	if n := len(all); n > 0 && !all[n-1].Model && len(all[n-1].Results) == 0 {
 		all[n-1].Text += "\n" + text
@@ -281,7 +281,7 @@ func (t *turn) asked(text string) {
 	t.question.Messages = append(all, geminisim.Message{Text: text})
 }
 
-// open returns the calls that have no result yet.
+// open returns the calls that still wait for a result.
 //
 // Results are counted and not compared: result has seen to their order.
 func (t *turn) open() []geminisim.Call {
@@ -306,7 +306,7 @@ func (t *turn) result(id, text string, failed bool) (ok bool) {
 	return true
 }
 
-// idFault says what is wrong with the id of a call.
+// idFault returns the fault of a call's id, or "".
 func (t *turn) idFault(id string) string {
 	switch {
 	case t.acceptsIDs == "nine" && !isNine(id):
@@ -319,5 +319,5 @@ func (t *turn) idFault(id string) string {
 	return ""
 }
 
-// clipped cuts what a message repeats of a request.
+// clipped cuts a text of the request for a message.
 func clipped(s string) string { return s[:min(len(s), 80)] }

@@ -1,7 +1,6 @@
-// This file makes texts that only this server, asked for the same model, accepts back:
-// signatures, encrypted reasoning, ids of calls. Nothing is remembered for that, but for
-// reasoning without a signature. It is not cryptography: it finds mistakes of a client, not
-// attacks.
+// This file makes texts that only this server, asked for the same model, accepts back: signatures,
+// encrypted reasoning, ids of calls. It keeps no memory for that, except for reasoning without a
+// signature. It is not cryptography: it finds mistakes of a client, not attacks.
 
 package modelsim
 
@@ -15,8 +14,8 @@ import (
 // sealHead stands in front of all that is sealed, so that no one takes it for real.
 const sealHead = "modelsim:"
 
-// seal returns an opaque text that holds payload and shows, to the same server asked
-// for the same model, that it comes from there. It needs no memory.
+// seal returns an opaque text that holds payload and shows, to the same server asked for the same
+// model, that it comes from there. It works without memory.
 //
 // kind keeps a text of one use from being taken for one of another.
 func (t *turn) seal(kind, payload string) string {
@@ -33,7 +32,7 @@ func (t *turn) unseal(kind, sealed string) (payload string, ok bool) {
 	return payload, strings.HasPrefix(string(b), sealHead) && mark == t.mark(kind, payload)
 }
 
-// mark is what this server alone writes for kind and payload.
+// mark returns a text for kind and payload that only this server writes.
 func (t *turn) mark(kind, payload string) string {
 	return letters(t.s.cfg.Name+"\x00"+t.model+"\x00"+kind+"\x00"+payload, 32)
 }
@@ -103,7 +102,7 @@ func (t *turn) remember(text string) {
 	}
 }
 
-// foreign says whether reasoning that came without a signature is none of ours.
+// foreign reports whether reasoning without a signature came from elsewhere.
 func (t *turn) foreign(text string) bool {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()

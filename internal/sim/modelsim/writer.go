@@ -14,8 +14,8 @@ import (
 
 // answer is a whole answer in a protocol, before any of it is sent.
 type answer struct {
-	frames []frame
-	whole  any // where no stream is asked for
+	frames   []frame
+	document any // where no stream is asked for
 }
 
 // frame is one event of a stream.
@@ -26,7 +26,7 @@ type frame struct {
 
 // add appends an event.
 func (a *answer) add(event string, data any) {
-	a.frames = append(a.frames, frame{event, encode(data)})
+	a.frames = append(a.frames, frame{event, encodeJSON(data)})
 }
 
 // writer sends one answer. Its methods return an error when nobody is there any
@@ -37,7 +37,7 @@ type writer struct {
 	*turn
 }
 
-// play sends the answer, with what the directives do to it.
+// play sends the answer, with the faults of the directives.
 func (w *writer) play(a answer) {
 	if w.hang {
 		<-w.ctx.Done()
@@ -46,9 +46,9 @@ func (w *writer) play(a answer) {
 	if w.sleep(w.first) != nil {
 		return
 	}
-	if !w.stream || w.directives.whole {
+	if !w.stream || w.directives.isDocument {
 		w.w.Header().Set("Content-Type", "application/json")
-		_ = w.write(string(encode(a.whole)))
+		_ = w.write(string(encodeJSON(a.document)))
 		return
 	}
 	w.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -95,10 +95,10 @@ func (w *writer) playStream(a answer) error {
 	return nil
 }
 
-// misbehave does what a directive wants in place of event n, if any.
+// misbehave sends the fault of a directive in place of event n, if any.
 //
-// It panics with http.ErrAbortHandler to cut, which makes net/http close the connection
-// without the end of the body.
+// It panics with http.ErrAbortHandler to cut, so that net/http closes the connection without the
+// end of the body.
 func (w *writer) misbehave(n int) error {
 	switch n {
 	case w.cutAt:
@@ -150,7 +150,7 @@ func (w *writer) write(s string) error {
 	return w.ctx.Err()
 }
 
-// flush sends what was written.
+// flush sends the written bytes.
 func (w *writer) flush() error { return http.NewResponseController(w.w).Flush() }
 
 // sleep waits for d, or until the client leaves.
@@ -224,15 +224,15 @@ func (t *turn) tokens() figures {
 	if n := t.directives.figures; n != nil {
 		return figures{n[0], n[1], n[2], n[3]}
 	}
-	f := figures{input: len(t.body)/4 + 1, output: (len(t.said.Text) + len(t.refusal) + 3) / 4}
-	for _, c := range t.said.Calls {
+	f := figures{input: len(t.body)/4 + 1, output: (len(t.reply.Text) + len(t.refusal) + 3) / 4}
+	for _, c := range t.reply.Calls {
 		f.output += (len(c.Name) + len(c.Args) + 3) / 4
 	}
-	for _, s := range t.said.Thoughts {
+	for _, s := range t.reply.Thoughts {
 		f.thinking += (len(s) + 3) / 4
 	}
 	return f
 }
 
 // thoughts are all summaries as one text; they end with blank lines of their own.
-func (t *turn) thoughts() string { return strings.Join(t.said.Thoughts, "") }
+func (t *turn) thoughts() string { return strings.Join(t.reply.Thoughts, "") }

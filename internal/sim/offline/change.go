@@ -1,6 +1,6 @@
-// This file understands phrases that change a todo which exists. A change takes two steps
-// over the tools: it looks for the todo that the visitor's words name, and then makes the
-// call. Where several fit, or none does, it asks and changes nothing.
+// This file understands phrases that change a todo which exists. A change takes two steps over the
+// tools: it looks for the todo that the visitor's words name, and then makes the call. If several
+// todos fit, or none, it asks and changes nothing.
 
 package offline
 
@@ -14,7 +14,7 @@ import (
 	"sluice/internal/sim/offline/english"
 )
 
-// kind is what is done to a todo.
+// kind is the kind of change to a todo.
 type kind string
 
 const (
@@ -27,8 +27,7 @@ const (
 
 // change does one thing to one todo.
 //
-// It is made of one phrase and never changes; what has been done is read from the results
-// of the turn.
+// It is made of one phrase and never changes. The results of the turn show the progress.
 type change struct {
 	kind     kind
 	target   string       // the visitor's words for the todo
@@ -37,23 +36,23 @@ type change struct {
 	priority string       // prioritise
 }
 
-// readChange returns a reader for phrases with a <todo>, or with what was <did>: "I bought the eggs" is the end
-// of "buy eggs".
+// readChange returns a reader for phrases with a <todo>, or with a <did>: "I bought the eggs" is
+// the end of "buy eggs".
 //
 // The reader returns nil where the words fit a pattern and mean something else, so that the
 // next phrase is tried.
 func readChange(kind kind) func(*english.Sentence, english.Found, time.Time) intent {
 	return func(_ *english.Sentence, f english.Found, now time.Time) intent {
-		c := change{kind: kind, target: targetOf(f.Texts["todo"] + f.Texts["did"]), title: tidy(f.Texts["title"])}
+		c := change{kind: kind, target: targetOf(f.Texts["todo"] + f.Texts["did"]), title: tidyText(f.Texts["title"])}
 		if verb := english.Read(f.Texts["did"]).At(0); verb != "" && !isPast(verb) {
 			return nil
 		}
 		if how := f.Texts["how"]; how != "" {
-			c.priority = level(how)
+			c.priority = priorityOf(how)
 		}
 		if kind == reschedule {
 			rest, due := english.Read(f.Texts["date"]).CutDate(now)
-			if tidy(rest.Text()) != "" || due.At.IsZero() {
+			if tidyText(rest.Text()) != "" || due.At.IsZero() {
 				return nil // change the sheets to blue
 			}
 			c.due = due
@@ -62,7 +61,7 @@ func readChange(kind kind) func(*english.Sentence, english.Found, time.Time) int
 	}
 }
 
-// isPast says whether a verb reports that something is done.
+// isPast reports whether a verb reports that something is done.
 func isPast(verb string) bool {
 	return english.In("bought got did made went wrote sent paid took brought met fed", verb) ||
 		strings.HasSuffix(verb, "ed") && !english.In("need wanted tried", verb)
@@ -82,30 +81,30 @@ func targetOf(words string) string {
 			s = rest
 		}
 	}
-	return strings.TrimPrefix(tidy(s.Text()), "#")
+	return strings.TrimPrefix(tidyText(s.Text()), "#")
 }
 
-// refersBack says whether the todo can only be known from earlier messages.
+// refersBack reports whether the todo can only be known from earlier messages.
 func (c change) refersBack() bool {
 	return english.In("it that this one todo", strings.ToLower(c.target))
 }
 
-// next finds the todo first, then changes it, and then reports.
-func (c change) next(t *turn) geminisim.Answer {
-	list, worker := t.tool("list_todos"), t.tool("update_todo")
+// nextAnswer finds the todo first, then changes it, and then reports.
+func (c change) nextAnswer(t *turn) geminisim.Answer {
+	list, worker := t.declaredTool("list_todos"), t.declaredTool("update_todo")
 	if c.kind == remove {
-		worker = t.tool("delete_todo")
+		worker = t.declaredTool("delete_todo")
 	}
 	if worker == nil || list == nil {
-		return t.without()
+		return t.answerUnavailable()
 	}
 	if c.refersBack() {
-		c.target = t.antecedent()
+		c.target = t.antecedentTitle()
 	}
 	if c.target == "" {
 		return text("Which todo do you mean? Say for example “mark buy eggs as done” or “delete buy eggs”.")
 	}
-	lists, word := t.of(list), keyword(c.target)
+	lists, word := t.resultsOf(list), longestKeyword(c.target)
 	if len(lists) == 0 {
 		return c.lookUp(t, list, word)
 	}
@@ -113,14 +112,14 @@ func (c change) next(t *turn) geminisim.Answer {
 	if last.fault != "" {
 		return text(faultReply("look for “"+c.target+"”", last.fault))
 	}
-	meant := c.pick(last.todos)
+	meant := c.pickBest(last.todos)
 	switch {
 	case len(meant) == 0 && len(lists) == 1 && word != "": // compare the words with the whole list
 		return c.lookUp(t, list, "")
 	case len(meant) != 1:
-		return text(c.which(meant, t.now))
+		return text(c.askWhich(meant, t.now))
 	}
-	return c.work(t, worker, meant[0])
+	return c.makeChange(t, worker, meant[0])
 }
 
 // lookUp asks for the list, narrowed down by query if there is one.
@@ -129,14 +128,14 @@ func (c change) lookUp(t *turn, list *tool, query string) geminisim.Answer {
 		return text(noCalls)
 	}
 	why := fmt.Sprintf("The user wants to %s a todo and calls it “%s”. I need its id, so I'll look for it with `%s`.", c.kind, c.target, list.name)
-	return oneCall("Finding the Todo", why, filter{status: "all", query: query}.plan(list))
+	return oneCall("Finding the Todo", why, filter{status: "all", query: query}.newPlan(list))
 }
 
-// pick returns the todos that fit best. Of equals those count that the change
-// would change, and of those with one title the first. What is
-// deleted is gone, so there the visitor is asked.
-func (c change) pick(todos []todo) []todo {
-	found := best(c.target, todos)
+// pickBest returns the todos that fit best. Among equal fits it prefers pending todos, since the
+// change would alter them. If these share one title, the first counts. A deletion is final, so
+// there the visitor is asked.
+func (c change) pickBest(todos []todo) []todo {
+	found := bestFits(c.target, todos)
 	useful := slices.DeleteFunc(slices.Clone(found), func(t todo) bool { return t.done })
 	switch {
 	case c.kind == remove || len(useful) == 0:
@@ -147,21 +146,21 @@ func (c change) pick(todos []todo) []todo {
 	return useful
 }
 
-// which asks which todo is meant, when several fit or none does.
-func (c change) which(doubt []todo, now time.Time) string {
+// askWhich asks which todo is meant, when several fit or none does.
+func (c change) askWhich(doubt []todo, now time.Time) string {
 	for i := range doubt { // nothing else may distinguish them
 		doubt[i].title += " (" + doubt[i].id + ")"
 	}
 	if len(doubt) > 0 {
-		return fmt.Sprintf("Several todos fit “%s”. Which one should I %s? You can name it by its id.\n\n%s", c.target, c.kind, bullets(doubt, now))
+		return fmt.Sprintf("Several todos fit “%s”. Which one should I %s? You can name it by its id.\n\n%s", c.target, c.kind, bulletList(doubt, now))
 	}
 	return fmt.Sprintf("I found no todo that fits “%s”, so nothing was changed.", c.target)
 }
 
-// work makes the call, or reports what came of it.
-func (c change) work(t *turn, worker *tool, m todo) geminisim.Answer {
-	param, value, report := c.effect(m, t.now)
-	switch done := t.of(worker); {
+// makeChange makes the call, or reports its result.
+func (c change) makeChange(t *turn, worker *tool, m todo) geminisim.Answer {
+	param, value, report := c.effectOn(m, t.now)
+	switch done := t.resultsOf(worker); {
 	case len(done) > 0 && done[0].fault != "":
 		return text(faultReply(string(c.kind)+" "+bold(m.title), done[0].fault))
 	case len(done) > 0:
@@ -170,12 +169,12 @@ func (c change) work(t *turn, worker *tool, m todo) geminisim.Answer {
 		return text("I found " + bold(m.title) + ", but I may not use tools any more in this turn, so nothing was changed.")
 	}
 	why := fmt.Sprintf("“%s” is the todo that is meant; its id is %s. I'll call `%s`.", m.title, m.id, worker.name)
-	return oneCall("Making the Change", why, plan{tool: worker}.with("todo_id", m.id).with(param, value))
+	return oneCall("Making the Change", why, plan{tool: worker}.withArgument("todo_id", m.id).withArgument(param, value))
 }
 
-// effect is what the change does to a todo: the argument of the call, and what the
-// visitor reads when it is done. A new day alone keeps the todo's hour.
-func (c change) effect(m todo, now time.Time) (param string, value any, report string) {
+// effectOn returns the effect of the change on a todo: the argument of the call, and the report for
+// the visitor. A new day alone keeps the todo's hour.
+func (c change) effectOn(m todo, now time.Time) (param string, value any, report string) {
 	title := bold(m.title)
 	switch c.kind {
 	case remove:

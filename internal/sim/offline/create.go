@@ -1,6 +1,5 @@
-// This file understands phrases that create todos: one, or several of one kind with a date
-// and a priority for all. What is not said of a todo stays empty, and the tool's own
-// defaults count.
+// This file understands phrases that create todos: one, or several of one kind with a date and a
+// priority for all. Missing details of a todo stay empty, so that the tool's defaults apply.
 
 package offline
 
@@ -15,18 +14,18 @@ import (
 	"sluice/internal/sim/offline/english"
 )
 
-// create adds todos. What was not said of them is empty.
+// create adds todos. Missing details are empty.
 type create []todo
 
-// readDraft takes tags, date and priority out of a text; what is left, in the
-// visitor's own words, is the title.
+// readDraft takes tags, date and priority out of a text. The remaining words of the visitor are the
+// title.
 //
 // The order matters: tags and dates go first, so that their words are not taken for a
 // title.
 func readDraft(text string, now time.Time) (d todo) {
 	s, tags := cutTags(english.Read(text))
 	if cut, f, ok := s.Cut("because|since_i|as_i <why> $"); ok && f.From > 0 {
-		s, d.description = cut, tidy(f.Texts["why"])
+		s, d.description = cut, tidyText(f.Texts["why"])
 	}
 	if s, d.due = s.CutDate(now); d.due.At.IsZero() { // "because we bake tomorrow" names the day too
 		_, d.due = english.Read(d.description).CutDate(now)
@@ -37,12 +36,12 @@ func readDraft(text string, now time.Time) (d todo) {
 		s, _, _ = s.Cut("^ to|that|about|also|and|i_need_to|i_have_to")
 		s, _, _ = s.Cut("and|with|as|due|by|but|is $")
 	}
-	d.title, d.tags = tidy(s.Text()), tags
+	d.title, d.tags = tidyText(s.Text()), tags
 	return d
 }
 
-// tidy trims blanks, quotes and stops, and what removed words have left inside.
-func tidy(text string) string {
+// tidyText trims blanks, quotes and stops, and what removed words have left inside.
+func tidyText(text string) string {
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), " ,", ",")
 	return strings.Trim(text, " ,;:.!?\"“”‘`–—-")
 }
@@ -85,15 +84,15 @@ func cutPriority(s *english.Sentence) (rest *english.Sentence, priority string) 
 		"^ urgent|important|critical :|,|!|-",
 	} {
 		if cut, f, ok := s.Cut(rule); ok {
-			priority = cmp.Or(priority, level(s.Span(f.From, f.To)))
+			priority = cmp.Or(priority, priorityOf(s.Span(f.From, f.To)))
 			s = cut
 		}
 	}
 	return s, priority
 }
 
-// level is the priority that some words name.
-func level(words string) string {
+// priorityOf is the priority that some words name.
+func priorityOf(words string) string {
 	s := english.Read(words)
 	if _, low := s.Find("low|low-priority|not_urgent|not_important"); low {
 		return "low"
@@ -108,15 +107,15 @@ func level(words string) string {
 func splitItems(text string) (items []string) {
 	separators := strings.NewReplacer(" and ", ",", ";", ",", "* ", ",", "- ", ",")
 	for item := range strings.SplitSeq(separators.Replace(text), ",") {
-		if item = tidy(item); item != "" {
+		if item = tidyText(item); item != "" {
 			items = append(items, item)
 		}
 	}
 	return items
 }
 
-// readCreate reads one todo, or several if the phrase has <items>, with what holds
-// for all of them. Without a comma "eggs and bacon" is one.
+// readCreate reads one todo, or several if the phrase has <items>, with the details that they
+// share. Without a comma "eggs and bacon" is one.
 func readCreate(_ *english.Sentence, f english.Found, now time.Time) intent {
 	items := []string{f.Texts["todo"] + f.Texts["items"]}
 	if f.Texts["many"] != "" || f.Texts["items"] != "" && strings.Contains(items[0], ",") {
@@ -124,7 +123,7 @@ func readCreate(_ *english.Sentence, f english.Found, now time.Time) intent {
 	}
 	common := readDraft(f.Texts["common"], now)
 	if how := f.Texts["how"]; how != "" {
-		common.priority = level(how)
+		common.priority = priorityOf(how)
 	}
 	var c create
 	for _, item := range items {
@@ -159,31 +158,31 @@ func readImperative(s *english.Sentence, now time.Time) intent {
 	return create{d}
 }
 
-// next adds the todos, in parallel where there are several, and then reports.
-func (c create) next(t *turn) geminisim.Answer {
-	tool := t.tool("create_todo")
+// nextAnswer adds the todos, in parallel where there are several, and then reports.
+func (c create) nextAnswer(t *turn) geminisim.Answer {
+	tool := t.declaredTool("create_todo")
 	if tool == nil {
-		return t.without()
+		return t.answerUnavailable()
 	}
 	var plans []plan
 	for _, d := range c {
 		if d.title == "" {
 			return text("What should the todo say? For example “Remind me to call mom on Friday at noon”.")
 		}
-		plans = append(plans, plan{tool: tool}.with("title", d.title).with("description", d.description).with("due_date", d.due.ISO()).
-			with("priority", cmp.Or(d.priority, "medium")).with("tags", d.tags))
+		plans = append(plans, plan{tool: tool}.withArgument("title", d.title).withArgument("description", d.description).withArgument("due_date", d.due.ISO()).
+			withArgument("priority", cmp.Or(d.priority, "medium")).withArgument("tags", d.tags))
 	}
-	if done := t.of(tool); len(done) > 0 {
-		return text(c.report(done, t.now))
+	if done := t.resultsOf(tool); len(done) > 0 {
+		return text(c.reportCalls(done, t.now))
 	}
-	if calls := t.calls(plans); len(calls) > 0 {
-		return geminisim.Answer{Thoughts: c.thoughts(tool.name), Calls: calls}
+	if calls := t.allowedCalls(plans); len(calls) > 0 {
+		return geminisim.Answer{Thoughts: c.thoughtTexts(tool.name), Calls: calls}
 	}
 	return text(noCalls)
 }
 
-// thoughts shows in the model's own way what was understood.
-func (c create) thoughts(tool string) []string {
+// thoughtTexts words the understood request in the model's own way.
+func (c create) thoughtTexts(tool string) []string {
 	if len(c) > 1 {
 		return []string{thought("Splitting the Request", fmt.Sprintf("The user names %d todos. They do not depend on each other, so I'll create them in parallel with `%s`.", len(c), tool))}
 	}
@@ -205,8 +204,8 @@ func reportAdded(added []string) string {
 	return fmt.Sprintf("I've added %d todos:\n\n- %s", len(added), strings.Join(added, "\n- "))
 }
 
-// report says what became of the calls that are done.
-func (c create) report(done []result, now time.Time) string {
+// reportCalls says what became of the calls that are done.
+func (c create) reportCalls(done []result, now time.Time) string {
 	var added, said []string
 	for i, r := range done[:min(len(done), len(c))] {
 		made := c[i]
@@ -222,7 +221,7 @@ func (c create) report(done []result, now time.Time) string {
 		if !made.due.At.IsZero() {
 			lead = " for "
 		}
-		added = append(added, strings.TrimSuffix(bold(made.title)+lead+made.facts(now), ", "))
+		added = append(added, strings.TrimSuffix(bold(made.title)+lead+made.describeFacts(now), ", "))
 	}
 	if len(added) > 0 {
 		said = slices.Insert(said, 0, reportAdded(added))

@@ -23,8 +23,8 @@ const (
 // guess asks for a number that the model is to make up, although it has looked.
 type guess listing
 
-// guesses are the phrases that ask for it.
-func guesses() []phrase {
+// guessPhrases are the phrases that ask for it.
+func guessPhrases() []phrase {
 	return []phrase{{"guess [wildly|roughly] how_many <todos> [i_have|have_i|do_i_have|there_are|are_there]",
 		func(_ *english.Sentence, f english.Found, now time.Time) intent {
 			return guess(readFilter(english.Read(f.Texts["todos"]), now))
@@ -33,33 +33,33 @@ func guesses() []phrase {
 
 // It looks at the list first, so that a check has something to compare the wrong number
 // with.
-func (g guess) next(t *turn) geminisim.Answer {
-	return listing(g).show(t, func(result, time.Time) string {
-		return fmt.Sprintf("I guess you have %d %s.", guessed, filter(g).name(0))
+func (g guess) nextAnswer(t *turn) geminisim.Answer {
+	return listing(g).showList(t, func(result, time.Time) string {
+		return fmt.Sprintf("I guess you have %d %s.", guessed, filter(g).describeTodos(0))
 	})
 }
 
 // table shows todos as a table.
 type table listing
 
-// readTable reads a question for todos that ends with "as a table"; nil: it is none.
+// readTable reads a question for todos that ends with "as a table", or returns nil.
 func readTable(_ *english.Sentence, f english.Found, now time.Time) intent {
-	l, ok := readPhrase(english.Read(f.Texts["todos"]), listings(), now).(listing)
+	l, ok := readPhrase(english.Read(f.Texts["todos"]), listPhrases(), now).(listing)
 	if !ok {
 		return nil
 	}
 	return table(l)
 }
 
-func (l table) next(t *turn) geminisim.Answer { return listing(l).show(t, l.report) }
+func (l table) nextAnswer(t *turn) geminisim.Answer { return listing(l).showList(t, l.reportTable) }
 
-func (l table) report(r result, now time.Time) string {
-	kept := filter(l).apply(r.todos)
+func (l table) reportTable(r result, now time.Time) string {
+	kept := filter(l).matchingTodos(r.todos)
 	if len(kept) == 0 {
-		return listing(l).report(r, now)
+		return listing(l).reportTodos(r, now)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "You have %d %s:\n\n| Todo | Due | Priority |\n| --- | --- | --- |\n", len(kept), filter(l).name(len(kept)))
+	fmt.Fprintf(&b, "You have %d %s:\n\n| Todo | Due | Priority |\n| --- | --- | --- |\n", len(kept), filter(l).describeTodos(len(kept)))
 	for _, todo := range kept {
 		due := ""
 		if !todo.due.At.IsZero() {
@@ -88,8 +88,8 @@ func readTimesheet(text string, declared []geminisim.Function) intent {
 }
 
 // A guessed answer adds hours that nobody has worked, for a check to find.
-func (in timesheet) next(t *turn) geminisim.Answer {
-	results := t.of(in.tool)
+func (in timesheet) nextAnswer(t *turn) geminisim.Answer {
+	results := t.resultsOf(in.tool)
 	if len(results) == 0 {
 		return in.lookUp(t)
 	}

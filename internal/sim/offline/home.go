@@ -2,7 +2,7 @@ package offline
 
 import (
 	"cmp"
-	_ "embed" // what is understood of a house
+	_ "embed" // the phrases for a house
 	"math"
 	"regexp"
 	"strconv"
@@ -17,13 +17,13 @@ import (
 	"sluice/internal/sim/offline/roles"
 )
 
-// What is understood of the example's house. An agent sees the whole request and does
-// the clauses that its own tools are for.
+// Phrases for the example's house. An agent sees the whole request and does the clauses that its
+// own tools are for.
 
 // order is one clause of a request: a call, and what to say when it has worked.
 type order struct {
-	plan plan
-	said string // empty: what the tool returned
+	plan   plan
+	report string // empty: report the text of the tool
 }
 
 // orders is the intent of a request to a house.
@@ -33,8 +33,8 @@ type orders struct {
 
 // deed is a line of house.txt with the phrases below it.
 type deed struct {
-	tool, args, said string
-	phrases          []string
+	tool, args, report string
+	phrases            []string
 }
 
 //go:embed house.txt
@@ -51,14 +51,14 @@ var deeds = sync.OnceValue(func() (all []deed) {
 		case line != "" && line[0] != '#':
 			tool, rest, _ := strings.Cut(line, " ")
 			args, said, _ := strings.Cut(rest, "}")
-			all = append(all, deed{tool: tool, args: args + "}", said: strings.TrimSpace(said)})
+			all = append(all, deed{tool: tool, args: args + "}", report: strings.TrimSpace(said)})
 		}
 	}
 	return all
 })
 
-// readOrders returns what a request asks of the declared tools of a house; ok is false
-// if none is declared.
+// readOrders returns the orders in a request for the declared tools of a house. ok is false if no
+// such tool is declared.
 func readOrders(text string, declared []geminisim.Function) (in orders, ok bool) {
 	tools := map[string]*tool{}
 	for _, d := range deeds() {
@@ -83,7 +83,7 @@ func readOrder(s *english.Sentence, tools map[string]*tool) (order, bool) {
 				continue
 			}
 			if values := partsOf(f.Texts); d.isReadable(values) {
-				return d.order(plan{tool: tools[d.tool]}, values), true
+				return d.newOrder(plan{tool: tools[d.tool]}, values), true
 			}
 		}
 	}
@@ -114,12 +114,12 @@ func partsOf(texts map[string]string) map[string]string {
 		case "query": // a title keeps its capitals
 			values[name] = text
 		case "target":
-			target := figure(text)
-			if values[name] = number(target); target == 0 && !strings.Contains(text, "0") {
+			target := readNumber(text)
+			if values[name] = writeNumber(target); target == 0 && !strings.Contains(text, "0") {
 				values[name] = text // not a number
 			}
 			if target > hottest {
-				values["celsius"] = number(math.Round((target-32)/1.8*2) / 2)
+				values["celsius"] = writeNumber(math.Round((target-32)/1.8*2) / 2)
 			}
 		case "level":
 			values[name] = strings.Trim(text, " %")
@@ -132,19 +132,19 @@ func partsOf(texts map[string]string) map[string]string {
 	return values
 }
 
-// figure reads a number such as "30%"; 0 if it is none.
-func figure(s string) float64 {
+// readNumber reads a number such as "30%". It returns 0 for another text.
+func readNumber(s string) float64 {
 	n, _ := strconv.ParseFloat(strings.Trim(s, " %°C"), 64)
 	return n
 }
 
-// number writes a number as short as it goes.
-func number(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
+// writeNumber writes a number as short as it goes.
+func writeNumber(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 
 var slot = regexp.MustCompile(`"?<(\w+)>"?`)
 
-// order is the deed with the values of a phrase.
-func (d deed) order(p plan, values map[string]string) order {
+// newOrder is the deed with the values of a phrase.
+func (d deed) newOrder(p plan, values map[string]string) order {
 	args := slot.ReplaceAllStringFunc(d.args, func(s string) string {
 		value := values[strings.Trim(s, `"<>`)]
 		switch {
@@ -154,7 +154,7 @@ func (d deed) order(p plan, values map[string]string) order {
 		case value == "on" || value == "off":
 			return strconv.FormatBool(value == "on")
 		}
-		return number(figure(value))
+		return writeNumber(readNumber(value))
 	})
 	dec := jsontext.NewDecoder(strings.NewReader(args), jsontext.AllowInvalidUTF8(true))
 	_, _ = dec.ReadToken()
@@ -164,14 +164,14 @@ func (d deed) order(p plan, values map[string]string) order {
 		if json.UnmarshalDecode(dec, &name) != nil || json.UnmarshalDecode(dec, &value) != nil {
 			break
 		}
-		p = p.with(name, value)
+		p = p.withArgument(name, value)
 	}
-	said := slot.ReplaceAllStringFunc(d.said, func(s string) string { return values[strings.Trim(s, "<>")] })
+	said := slot.ReplaceAllStringFunc(d.report, func(s string) string { return values[strings.Trim(s, "<>")] })
 	return order{p, said}
 }
 
-// next calls the tools, then says what they have done.
-func (o orders) next(t *turn) geminisim.Answer {
+// nextAnswer calls the tools, then reports their results.
+func (o orders) nextAnswer(t *turn) geminisim.Answer {
 	if len(o.list) == 0 {
 		return text("I'm the built-in offline demo model, and I don't know how to do that with what I can control here.")
 	}
@@ -180,22 +180,22 @@ func (o orders) next(t *turn) geminisim.Answer {
 		for _, each := range o.list {
 			plans = append(plans, each.plan)
 		}
-		if calls := t.calls(plans); calls != nil {
+		if calls := t.allowedCalls(plans); calls != nil {
 			return geminisim.Answer{Thoughts: []string{"The request is for my tools."}, Calls: calls}
 		}
 		return text("I was asked to answer without using any tools, so I changed nothing.")
 	}
-	return text(strings.Join(o.report(t.results), " "))
+	return text(strings.Join(o.reportResults(t.results), " "))
 }
 
-// report says what the tools have done.
-func (o orders) report(results []result) (said []string) {
+// reportResults words the results of the tools.
+func (o orders) reportResults(results []result) (said []string) {
 	for i, r := range results[:min(len(results), len(o.list))] {
 		switch {
 		case r.fault != "":
 			said = append(said, "That did not work: "+strings.TrimRight(r.fault, ".")+".")
-		case o.list[i].said != "":
-			said = append(said, o.list[i].said)
+		case o.list[i].report != "":
+			said = append(said, o.list[i].report)
 		default:
 			said = append(said, "This is how it is: "+r.text)
 		}

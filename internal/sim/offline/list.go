@@ -1,6 +1,6 @@
-// This file understands phrases about the list and what restricts them: status, priority,
-// tags, days, words of the title. The same filter is sent to the tool, as far as the tool
-// has parameters for it, and applied again to what comes back.
+// This file understands phrases about the list and what restricts them: status, priority, tags,
+// days, words of the title. The same filter is sent to the tool, as far as the tool has parameters
+// for it, and applied to its result.
 
 package offline
 
@@ -74,26 +74,26 @@ func readDays(s *english.Sentence, now time.Time) dayRange {
 	return dayRange{day, day, "on " + day.Format("Monday, 2 January"), day.Format(time.DateOnly)}
 }
 
-// keep says whether a todo is among those that the phrase speaks of. Servers
+// matches reports whether a todo is among those that the phrase speaks of. Servers
 // filter too, but not all of them by all of this.
-func (f filter) keep(t todo) bool {
+func (f filter) matches(t todo) bool {
 	switch {
 	case f.status == "pending" && t.done, f.status == "completed" && !t.done,
 		f.priority != "" && t.priority != "" && t.priority != f.priority,
 		f.days.name != "" && (t.due.At.Before(f.days.from) || !t.due.At.Before(f.days.to.AddDate(0, 0, 1))),
-		f.query != "" && compare(f.query, t) == none:
+		f.query != "" && fitOf(f.query, t) == none:
 		return false
 	}
 	return !slices.ContainsFunc(f.tags, func(tag string) bool { return !slices.Contains(t.tags, tag) })
 }
 
-// apply returns the todos that the filter keeps, in their order.
-func (f filter) apply(todos []todo) []todo {
-	return slices.DeleteFunc(slices.Clone(todos), func(t todo) bool { return !f.keep(t) })
+// matchingTodos returns the todos that the filter keeps, in their order.
+func (f filter) matchingTodos(todos []todo) []todo {
+	return slices.DeleteFunc(slices.Clone(todos), func(t todo) bool { return !f.matches(t) })
 }
 
-// name names the todos of the filter, of which there are n: "open high priority todos due this week".
-func (f filter) name(n int) string {
+// describeTodos names the todos of the filter, of which there are n: "open high priority todos due this week".
+func (f filter) describeTodos(n int) string {
 	words := map[string]string{"pending": "open ", "completed": "completed "}[f.status]
 	if f.priority != "" {
 		words += f.priority + " priority "
@@ -113,36 +113,37 @@ func (f filter) name(n int) string {
 	return strings.Replace(words, "due overdue", "that are overdue", 1)
 }
 
-// plan asks for the todos of the filter, as far as the tool can distinguish them.
-func (f filter) plan(tool *tool) plan {
-	return plan{tool: tool}.with("status", f.status).with("priority", f.priority).with("due_date_filter", f.days.value).
-		with("tags", f.tags).with("query", keyword(f.query))
+// newPlan asks for the todos of the filter, as far as the tool can distinguish them.
+func (f filter) newPlan(tool *tool) plan {
+	return plan{tool: tool}.withArgument("status", f.status).withArgument("priority", f.priority).withArgument("due_date_filter", f.days.value).
+		withArgument("tags", f.tags).withArgument("query", longestKeyword(f.query))
 }
 
 // listing shows todos.
 type listing filter
 
-// readListing reads what is asked for. What is to be shown, and is no part of the list, is looked for.
+// readListing reads a question for the list. Words behind "show" that do not name the list are
+// searched for.
 func readListing(s *english.Sentence, f english.Found, now time.Time) intent {
 	wanted := readFilter(s, now)
 	what := f.Texts["todos"]
 	_, list := english.Read(what).Find("todo|todos|to-dos|task|tasks|list|agenda|completed|everything|overdue")
-	if what != "" && !list && wanted.name(0) == "open todos" {
+	if what != "" && !list && wanted.describeTodos(0) == "open todos" {
 		wanted.query = targetOf(what)
 	}
 	return listing(wanted)
 }
 
-// next asks for the list, and then shows it.
-func (l listing) next(t *turn) geminisim.Answer { return l.show(t, l.report) }
+// nextAnswer asks for the list, and then shows it.
+func (l listing) nextAnswer(t *turn) geminisim.Answer { return l.showList(t, l.reportTodos) }
 
-// show asks for the list, and then answers with what report makes of it.
-func (l listing) show(t *turn, report func(r result, now time.Time) string) geminisim.Answer {
-	tool := t.tool("list_todos")
-	results := t.of(tool)
+// showList asks for the list, and then answers with what report makes of it.
+func (l listing) showList(t *turn, report func(r result, now time.Time) string) geminisim.Answer {
+	tool := t.declaredTool("list_todos")
+	results := t.resultsOf(tool)
 	switch {
 	case tool == nil:
-		return t.without()
+		return t.answerUnavailable()
 	case len(results) > 0 && results[0].fault != "":
 		return text(faultReply("read your list", results[0].fault))
 	case len(results) > 0:
@@ -150,15 +151,15 @@ func (l listing) show(t *turn, report func(r result, now time.Time) string) gemi
 	case !t.mayCall:
 		return text(noCalls)
 	}
-	return oneCall("Looking up the List", "The user wants to see their "+filter(l).name(0)+". I'll ask for them with `"+tool.name+"`.", filter(l).plan(tool))
+	return oneCall("Looking up the List", "The user wants to see their "+filter(l).describeTodos(0)+". I'll ask for them with `"+tool.name+"`.", filter(l).newPlan(tool))
 }
 
-// report shows the todos of a result that the filter keeps.
-func (l listing) report(r result, now time.Time) string {
-	kept := filter(l).apply(r.todos)
+// reportTodos shows the todos of a result that the filter keeps.
+func (l listing) reportTodos(r result, now time.Time) string {
+	kept := filter(l).matchingTodos(r.todos)
 	switch {
 	case len(kept) == 0:
-		return "You have no " + filter(l).name(0) + "." + cutNote(r)
+		return "You have no " + filter(l).describeTodos(0) + "." + cutNote(r)
 	}
-	return fmt.Sprintf("You have %d %s:\n\n%s%s", len(kept), filter(l).name(len(kept)), bullets(kept, now), cutNote(r))
+	return fmt.Sprintf("You have %d %s:\n\n%s%s", len(kept), filter(l).describeTodos(len(kept)), bulletList(kept, now), cutNote(r))
 }

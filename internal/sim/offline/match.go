@@ -25,11 +25,11 @@ const (
 	exact     // it says nothing else, or the words are the id
 )
 
-// best returns the todos that fit the words equally well and better than all others.
-func best(words string, todos []todo) (found []todo) {
+// bestFits returns the todos that fit the words equally well and better than all others.
+func bestFits(words string, todos []todo) (found []todo) {
 	top := some
 	for _, t := range todos {
-		switch fit := compare(words, t); {
+		switch fit := fitOf(words, t); {
 		case fit > top:
 			top, found = fit, []todo{t}
 		case fit == top:
@@ -39,7 +39,7 @@ func best(words string, todos []todo) (found []todo) {
 	return found
 }
 
-// hasAll says whether all words of want are among those.
+// hasAll reports whether all words of want are among those.
 func hasAll(words, want map[string]bool) bool {
 	for w := range want {
 		if !words[w] {
@@ -49,9 +49,9 @@ func hasAll(words, want map[string]bool) bool {
 	return true
 }
 
-// compare says how well words name a todo.
-func compare(words string, t todo) fit {
-	want, title := stems(words), stems(t.title)
+// fitOf says how well words name a todo.
+func fitOf(words string, t todo) fit {
+	want, title := stemsOf(words), stemsOf(t.title)
 	if words != "" && (strings.EqualFold(words, t.title) || strings.EqualFold(words, t.id)) {
 		return exact
 	}
@@ -67,40 +67,41 @@ func compare(words string, t todo) fit {
 	return some
 }
 
-// stems returns the words of text that say something, without their endings.
-func stems(text string) map[string]bool {
+// stemsOf returns the words of text that say something, without their endings.
+func stemsOf(text string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range english.Read(text).Words {
-		if says(w.Low) {
+		if hasMeaning(w.Low) {
 			set[english.Stem(w.Low)] = true
 		}
 	}
 	return set
 }
 
-// says says whether a word says something of a todo.
-func says(w string) bool {
+// hasMeaning reports whether a word says something of a todo.
+func hasMeaning(w string) bool {
 	return !english.IsSign(w) && !english.In(fillers, w) && !english.In(fillers, english.Stem(w))
 }
 
-// keyword returns the longest word of a text that says something, as servers look
-// for the query as it stands; "" for what may be an id, which no title holds.
-func keyword(text string) (longest string) {
+// longestKeyword returns the longest meaningful word of a text, because servers search for the
+// exact query. It returns "" for a possible id, because titles do not contain ids.
+func longestKeyword(text string) (longest string) {
 	if !strings.Contains(text, " ") && strings.ContainsAny(text, "0123456789") {
 		return ""
 	}
 	for _, w := range english.Read(text).Words {
-		if says(w.Low) && len(w.Text) > len(longest) {
+		if hasMeaning(w.Low) && len(w.Text) > len(longest) {
 			longest = w.Text
 		}
 	}
 	return longest
 }
 
-// antecedent returns the title of the todo that "it" means. The model has no memory: it reads the earlier
-// messages of the request from the newest back. The first one that names a todo counts, the only one in the
-// model's words, or what the user spoke of. "": no message names one, or the newest that could names several.
-func (t *turn) antecedent() string {
+// antecedentTitle returns the title of the todo that "it" means. The model keeps no memory: it
+// reads the earlier messages of the request from the newest back. The first message that names a
+// todo counts: by the only title in the model's words, or by the user's phrase. It returns "" if no
+// message names one, or if the newest names several.
+func (t *turn) antecedentTitle() string {
 	for _, m := range slices.Backward(t.before) {
 		if m.Model {
 			if titles := boldTexts(m.Text); len(titles) == 1 {
@@ -108,7 +109,7 @@ func (t *turn) antecedent() string {
 			}
 			continue
 		}
-		switch in := readIntent(roles.Said(m.Text), t.now).(type) {
+		switch in := readIntent(roles.OwnText(m.Text), t.now).(type) {
 		case create:
 			if len(in) == 1 {
 				return in[0].title
@@ -128,7 +129,7 @@ func (t *turn) antecedent() string {
 	return ""
 }
 
-// boldTexts returns what a text sets in bold: the model's way to name a todo.
+// boldTexts returns the bold texts in s, because the model names todos in bold.
 //
 // It undoes what bold escapes.
 func boldTexts(text string) (bold []string) {

@@ -1,20 +1,18 @@
-// Package offline is the demo's model: rules that understand phrases about a todo
-// list, and about the example's house, for a gateway without an API key. It sees what a language model would see,
-// and answers with calls of the declared tools and with a text.
+// Package offline is the demo's model: rules that understand phrases about a todo list, and about
+// the example's house, for a gateway without an API key. It sees the request of a language model,
+// and replies with calls of the declared tools and with a text.
 //
-// All that it knows comes with the request: what a visitor wants from the last user
-// message, what "it" means from the messages before, which tools there are from the
-// declarations, what became of a call from the function responses, and the time
-// from the line of it in front of that message. So the same request always gets
-// the same answer.
+// All its knowledge comes with the request. The wish is in the last user message, and the meaning
+// of "it" in the messages before. The declarations list the tools, and the function responses have
+// the results of calls. The time is in a line in front of the message. So the same request always
+// gets the same answer.
 //
 // Rules are tables of patterns, tried in order (phrases.go for todos, house.txt for the house);
-// what none of them fits gets an honest answer. A pattern names the parts of a phrase that
-// matter, and small readers make dates, priorities and tags of them (package english). There is
-// no state: a turn that is asked again, or continued elsewhere, gets the same
-// calls.
+// what none of them fits gets an honest answer. A pattern names the parts of a phrase that matter,
+// and small readers make dates, priorities and tags of them (package english). It keeps no state: a
+// turn that is repeated, or continued elsewhere, gets the same calls.
 //
-// What a gateway itself asks of a model, and no visitor, lies in package roles.
+// Package roles has the requests that a gateway itself makes, not a visitor.
 package offline
 
 import (
@@ -31,14 +29,14 @@ const Version = "offline-demo"
 
 // Model is a geminisim.Model. It is safe for concurrent use.
 type Model struct {
-	// Now is the time where the system instruction has no date line. nil: time.Now.
+	// Now returns the time for a request without a date line; nil is time.Now.
 	Now func() time.Time
 }
 
 // Version implements geminisim.Model.
 func (Model) Version() string { return Version }
 
-// Roles returns what the demo's model knows of structured output.
+// Roles returns the roles that the demo's model plays for structured output.
 func Roles() []geminisim.Role { return roles.Structured() }
 
 // Answer implements geminisim.Model.
@@ -51,18 +49,18 @@ func (m Model) Answer(q geminisim.Question) geminisim.Answer {
 	}
 	t := readTurn(q, m.Now)
 	if in := readTimesheet(t.text, q.Functions); in != nil {
-		return in.next(t)
+		return in.nextAnswer(t)
 	}
 	if home, ok := readOrders(t.text, q.Functions); ok {
 		if len(home.list) == 0 { // an answer to a question: the wish is before it
-			home, _ = readOrders(t.questioned(), q.Functions)
+			home, _ = readOrders(t.questionedRequest(), q.Functions)
 		}
-		return home.next(t)
+		return home.nextAnswer(t)
 	}
-	return readIntent(t.text, t.now).next(t)
+	return readIntent(t.text, t.now).nextAnswer(t)
 }
 
-// turn is what the rules see of a request.
+// turn is a request as the rules see it.
 type turn struct {
 	text     string // the last message of the user
 	now      time.Time
@@ -74,17 +72,17 @@ type turn struct {
 	results []result // of this turn, in order
 }
 
-// intent is what a visitor wants. next returns the answer for the turn as far as
-// it has come; it is a pure function, so the whole state is in the request.
+// intent is the wish of a visitor. nextAnswer returns the answer for the current state of the turn.
+// It is a pure function, so the complete state is in the request.
 type intent interface {
-	next(t *turn) geminisim.Answer
+	nextAnswer(t *turn) geminisim.Answer
 }
 
-// say is an intent that needs no tools.
-type say string
+// fixedReply is an intent without tools.
+type fixedReply string
 
-// next says the text, without a call.
-func (s say) next(*turn) geminisim.Answer { return text(string(s)) }
+// nextAnswer says the text, without a call.
+func (s fixedReply) nextAnswer(*turn) geminisim.Answer { return text(string(s)) }
 
 // text is an answer without thoughts and calls.
 func text(s string) geminisim.Answer { return geminisim.Answer{Text: s} }
@@ -101,7 +99,7 @@ func readTurn(q geminisim.Question, clock func() time.Time) *turn {
 		return t
 	}
 	t.outage = strings.Contains(q.Messages[begin].Text, "\nUnavailable tools: ")
-	t.text, t.before = roles.Said(q.Messages[begin].Text), q.Messages[:begin]
+	t.text, t.before = roles.OwnText(q.Messages[begin].Text), q.Messages[:begin]
 	for _, m := range q.Messages[begin+1:] {
 		for _, response := range m.Results {
 			t.results = append(t.results, readResult(response, t.now.Location()))
@@ -111,7 +109,7 @@ func readTurn(q geminisim.Question, clock func() time.Time) *turn {
 }
 
 // newestDate returns the time of the newest message of the user that has one, else that of the
-// system instruction; zero: there is none.
+// system instruction, else the zero time.
 func newestDate(q *geminisim.Question) time.Time {
 	for _, m := range slices.Backward(q.Messages) {
 		if m.Model || len(m.Results) > 0 {
@@ -132,7 +130,7 @@ func newestDate(q *geminisim.Question) time.Time {
 // timeLine in package chat writes the line; the two must change together.
 const dateMark = "\nNow it is "
 
-// readDateLine returns the time of the last date line; zero: there is none.
+// readDateLine returns the time of the last date line, or the zero time.
 func readDateLine(system string) time.Time {
 	system = "\n" + system
 	i := strings.LastIndex(system, dateMark)
@@ -152,17 +150,17 @@ func readDateLine(system string) time.Time {
 	return now.In(time.FixedZone(f[7], seconds))
 }
 
-// without answers where the tools that are needed are not declared: their server is
+// answerUnavailable answers where the tools that are needed are not declared: their server is
 // unavailable, or the gateway has other tools alone.
-func (t *turn) without() geminisim.Answer {
-	if len(t.declared) > 0 && !t.outage && t.tool("list_todos") == nil && t.tool("create_todo") == nil {
+func (t *turn) answerUnavailable() geminisim.Answer {
+	if len(t.declared) > 0 && !t.outage && t.declaredTool("list_todos") == nil && t.declaredTool("create_todo") == nil {
 		return text(foreign)
 	}
 	return text(unavailable)
 }
 
-// of returns the results of the tool's calls.
-func (t *turn) of(tool *tool) (results []result) {
+// resultsOf returns the results of the tool's calls.
+func (t *turn) resultsOf(tool *tool) (results []result) {
 	for _, r := range t.results {
 		if tool != nil && r.tool == tool.name {
 			results = append(results, r)
@@ -171,8 +169,8 @@ func (t *turn) of(tool *tool) (results []result) {
 	return results
 }
 
-// calls returns the calls of a step, at most 8, as more would not all be executed; none if they are forbidden.
-func (t *turn) calls(plans []plan) (calls []geminisim.Call) {
+// allowedCalls returns the calls of a step, at most 8, as more would not all be executed; none if they are forbidden.
+func (t *turn) allowedCalls(plans []plan) (calls []geminisim.Call) {
 	for i := 0; t.mayCall && i < min(8, len(plans)); i++ {
 		calls = append(calls, plans[i].call())
 	}

@@ -1,6 +1,5 @@
-// This file is the table of what the demo understands of todos. The order is the rule: the first
-// phrase that matches and can be read wins, so what is narrow stands before what takes any
-// words.
+// This file is the table of phrases about todos. The first phrase that matches and can be read
+// wins, so a narrow pattern stands before a pattern that takes any words.
 
 package offline
 
@@ -12,15 +11,15 @@ import (
 	"sluice/internal/sim/offline/english"
 )
 
-// phrase is a way to say something. read returns nil where the words fit and the
-// sense does not. It gets the whole sentence too, for what stands anywhere in it.
+// phrase is a way to say something. read returns nil where the words fit and the sense does not. It
+// gets the whole sentence too, for details that may stand anywhere in it.
 type phrase struct {
 	pattern string
 	read    func(s *english.Sentence, f english.Found, now time.Time) intent
 }
 
-// readIntent finds out what a visitor wants. The rules are tried in order; what
-// none of them knows gets an honest answer.
+// readIntent finds out the wish of a visitor. The rules are tried in order; what none of them knows
+// gets an honest answer.
 //
 // It never returns nil.
 func readIntent(text string, now time.Time) intent {
@@ -29,7 +28,7 @@ func readIntent(text string, now time.Time) intent {
 		return in
 	}
 	s = withoutPoliteness(s)
-	for _, table := range [][]phrase{smallTalk(), guesses(), listings(), phrases()} {
+	for _, table := range [][]phrase{smallTalk(), guessPhrases(), listPhrases(), changePhrases()} {
 		if in := readPhrase(s, table, now); in != nil {
 			return in
 		}
@@ -37,13 +36,13 @@ func readIntent(text string, now time.Time) intent {
 	if in := readImperative(s, now); in != nil {
 		return in
 	}
-	return say(unknown)
+	return fixedReply(unknown)
 }
 
 // toolNames makes words of the names of tools.
 var toolNames = strings.NewReplacer("list_todos", "list todos", "create_todo", "create todo", "update_todo", "update todo", "delete_todo", "delete todo")
 
-// readPhrase returns the intent of the first phrase that matches and that can be read; nil: there is none.
+// readPhrase returns the intent of the first phrase that matches and that can be read, or nil.
 func readPhrase(s *english.Sentence, phrases []phrase, now time.Time) intent {
 	for _, p := range phrases {
 		if f, ok := s.Match(p.pattern); ok {
@@ -55,7 +54,7 @@ func readPhrase(s *english.Sentence, phrases []phrase, now time.Time) intent {
 	return nil
 }
 
-// withoutPoliteness cuts what a request is wrapped in: "hey, could you please …, thanks!"
+// withoutPoliteness cuts the polite words around a request: "hey, could you please …, thanks!"
 func withoutPoliteness(s *english.Sentence) *english.Sentence {
 	wrappings := []string{
 		"^ hey|hi|hello|ok|okay|please|so|also|well|yes|great|good_morning|sluice|gemini",
@@ -72,36 +71,36 @@ func withoutPoliteness(s *english.Sentence) *english.Sentence {
 	return s
 }
 
-// answer is for phrases that always get the same text.
-func answer(text string) func(*english.Sentence, english.Found, time.Time) intent {
-	return func(*english.Sentence, english.Found, time.Time) intent { return say(text) }
+// fixedAnswer is for phrases that always get the same text.
+func fixedAnswer(text string) func(*english.Sentence, english.Found, time.Time) intent {
+	return func(*english.Sentence, english.Found, time.Time) intent { return fixedReply(text) }
 }
 
-// smallTalk has nothing to do with the list.
+// smallTalk has the phrases that do not concern the list.
 func smallTalk() []phrase {
 	date := func(_ *english.Sentence, _ english.Found, now time.Time) intent {
-		return say("It's " + now.Format("Monday, 2 January 2006, 15:04") + " (" + now.Location().String() + ").")
+		return fixedReply("It's " + now.Format("Monday, 2 January 2006, 15:04") + " (" + now.Location().String() + ").")
 	}
 	return []phrase{
-		{"", answer(help)},
-		{"help|examples [me]", answer(help)},
-		{"what can|do you|i do|say|ask|try <rest?>", answer(help)},
-		{"hey|hi|hello|good_morning|good_afternoon|good_evening [there|sluice|gemini|you]", answer(hello)},
-		{"thanks|thank_you|thx|great|perfect|ok|okay [so_much|a_lot|very_much] [thanks|thank_you]", answer(thanks)},
-		{"how|who|what are you [doing] [today]", answer(self)},
-		{"are you [a|an|the] real|gemini|human|ai|bot|robot|model|offline <rest?>", answer(self)},
-		{"how do|can|to [i] use|get|set_up|connect [the] [real] gemini|model|api_key", answer(self)},
+		{"", fixedAnswer(help)},
+		{"help|examples [me]", fixedAnswer(help)},
+		{"what can|do you|i do|say|ask|try <rest?>", fixedAnswer(help)},
+		{"hey|hi|hello|good_morning|good_afternoon|good_evening [there|sluice|gemini|you]", fixedAnswer(hello)},
+		{"thanks|thank_you|thx|great|perfect|ok|okay [so_much|a_lot|very_much] [thanks|thank_you]", fixedAnswer(thanks)},
+		{"how|who|what are you [doing] [today]", fixedAnswer(self)},
+		{"are you [a|an|the] real|gemini|human|ai|bot|robot|model|offline <rest?>", fixedAnswer(self)},
+		{"how do|can|to [i] use|get|set_up|connect [the] [real] gemini|model|api_key", fixedAnswer(self)},
 		{"what|what's|what_is|which [is] [the] day|date|time|today|today's_date [is] [it] [today|now|right_now]", date},
 		{"[do_you_remember|tell_me|repeat] what did|have i [just] <asked=ask|asked|say|said|want|wanted|request|requested|write|written> <rest?>", readRecall},
 		{"[do_you_remember|tell_me|repeat] what i|i've [have] [just] <asked=asked|said|wanted|requested|written> <rest?>", readRecall},
 		{"what|what's|what_is|which was|is|were [it] my last|previous|earlier|first <asked=question|request|message|words|wish> <rest?>", readRecall},
-		{"never_mind|nevermind|forget_it|cancel|stop|nothing|no [thanks|thank_you]", answer("All right, nothing was changed.")},
+		{"never_mind|nevermind|forget_it|cancel|stop|nothing|no [thanks|thank_you]", fixedAnswer("All right, nothing was changed.")},
 	}
 }
 
-// listings are those that ask for the list, or for a part of it: a question with one of its nouns, a name of
-// it, or what is to be shown.
-func listings() []phrase {
+// listPhrases ask for the list or a part of it: a question with one of its nouns, its name, or
+// "show" with words to search for.
+func listPhrases() []phrase {
 	const (
 		questions = "what|what's|whats|which|anything|are_there|is_there|do_i|did_i|have_i|how_many|give_me|tell_me"
 		nouns     = " todo|todos|to-dos|task|tasks|list|due|overdue|plate|pending|completed|finished|tagged|have_i|i_have|do_i|did_i|i_do|next "
@@ -114,9 +113,9 @@ func listings() []phrase {
 	}
 }
 
-// phrases are those that create or change todos. What names its details comes
-// before what takes any words.
-func phrases() []phrase {
+// changePhrases are those that create or change todos. Phrases with details come before those that
+// take any words.
+func changePhrases() []phrase {
 	const (
 		list = "the|my|our [todo|to-do|shopping|grocery] list|todos|to-dos|tasks|agenda "
 		one  = " todo|task|reminder|to-do [to|about|called|that_says|for] <todo?>"
@@ -131,7 +130,7 @@ func phrases() []phrase {
 		{"add|create|make|set|schedule|i_need|new|another [me] [a|an|another|one|the] [new]" + how + one, readCreate},
 		{"add|create|make|set|schedule|i_need|new|another [me] [a|an|another|one|the] [new]" + one, readCreate},
 		{"i|we [really|still|also] need_to|have_to|must|should|want_to|need|gotta <todo>", readCreate},
-		{"delete|remove|clear|mark|complete|move all|everything|every <rest?>", answer(oneByOne)},
+		{"delete|remove|clear|mark|complete|move all|everything|every <rest?>", fixedAnswer(oneByOne)},
 		{"set|change|raise|lower [the] priority of|for|on <todo> to|as" + how, readChange(prioritise)},
 		{"make|set|mark|flag|change <todo> [as|to] [very|really|more]" + how, readChange(prioritise)},
 		{"<todo> is|are [very|really]" + how, readChange(prioritise)},
@@ -142,7 +141,7 @@ func phrases() []phrase {
 		{"<todo> is|are [now|already] done|finished|completed", readChange(complete)},
 		{"delete|remove|erase|get_rid_of <todo?>", readChange(remove)},
 		{"move|reschedule|postpone|push|delay|snooze|change|set [the] [due_date|date|deadline] [of|for] <todo> to|until|till <date>", readChange(reschedule)},
-		{"move|reschedule|postpone|delay|snooze <todo>", answer("When should it be due? Say for example “move the dentist to Friday at 10”.")},
+		{"move|reschedule|postpone|delay|snooze <todo>", fixedAnswer("When should it be due? Say for example “move the dentist to Friday at 10”.")},
 		{"<todo> is|are [now] due <date>", readChange(reschedule)},
 		{"rename|change|edit [the] [title|name|text] [of] <todo> to|into <title>", readChange(rename)},
 		{"add|create|schedule|track <todo>", readCreate},

@@ -12,14 +12,14 @@ import (
 	"sluice/internal/sim/offline/roles"
 )
 
-// recall is the wish to know what was asked before.
+// recall asks for an earlier message.
 type recall struct{ first bool }
 
-// recalled are words that may follow the question; others belong to a wish of its own, as in
-// "what did I want to buy?".
+// recalled are words that may follow the question. Other words make a different wish, as in "what
+// did I want to buy?".
 const recalled = "you for to do about before last earlier just now of me first ago a moment then again previously"
 
-// readRecall reads a question about what the visitor has said.
+// readRecall reads a question about the visitor's own messages.
 func readRecall(s *english.Sentence, f english.Found, _ time.Time) intent {
 	for _, w := range english.Read(f.Texts["rest"]).Words {
 		if !english.IsSign(w.Low) && !english.In(recalled, w.Low) {
@@ -30,8 +30,8 @@ func readRecall(s *english.Sentence, f english.Found, _ time.Time) intent {
 	return recall{first}
 }
 
-// next says what the user has asked, in the user's own words.
-func (r recall) next(t *turn) geminisim.Answer {
+// nextAnswer quotes the user's first or last words.
+func (r recall) nextAnswer(t *turn) geminisim.Answer {
 	asked, which := lastSaid(t.before), "last"
 	if r.first {
 		asked, which = firstSaid(t.before), "first"
@@ -42,17 +42,17 @@ func (r recall) next(t *turn) geminisim.Answer {
 	return text(fmt.Sprintf("The %s thing you asked me was: “%s”.", which, asked))
 }
 
-// lastSaid returns the user's last words before a request, on one line; empty: there are none.
+// lastSaid returns the user's last words before a request, on one line, or "".
 func lastSaid(before []geminisim.Message) string {
 	if i := roles.LastRequest(before); i >= 0 {
-		return roles.Clip(roles.Said(before[i].Text))
+		return roles.Clip(roles.OwnText(before[i].Text))
 	}
 	return ""
 }
 
-// questioned returns the user's words that the assistant has asked back about, where the last
+// questionedRequest returns the user's words that the assistant has asked back about, where the last
 // message is the answer to that; empty: it is not.
-func (t *turn) questioned() string {
+func (t *turn) questionedRequest() string {
 	i := len(t.before) - 1
 	if i < 1 || !t.before[i].Model || len(t.before[i].Calls) > 0 || !strings.Contains(t.before[i].Text, "?") {
 		return ""
@@ -60,14 +60,14 @@ func (t *turn) questioned() string {
 	if i = roles.LastRequest(t.before); i < 0 {
 		return ""
 	}
-	return roles.Said(t.before[i].Text)
+	return roles.OwnText(t.before[i].Text)
 }
 
 // firstSaid returns the user's first words.
 func firstSaid(before []geminisim.Message) string {
 	for _, m := range before {
 		if !m.Model && len(m.Results) == 0 {
-			return roles.Clip(roles.Said(m.Text))
+			return roles.Clip(roles.OwnText(m.Text))
 		}
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What the model says: short, friendly, and never more than the tools have confirmed.
+// Texts of the model: short, friendly, and never more than the tools have confirmed.
 const (
 	hello  = "Hello! I look after your todo list. Try “Remind me to buy eggs tomorrow at 3pm” or “What's due this week?”."
 	thanks = "You're welcome!"
@@ -27,7 +27,7 @@ I'm the offline demo model, so I know no more than that; with ` + "`GEMINI_API_K
 	unknown = "I'm the built-in offline demo model, and I only understand phrases about a todo list, such as “Remind me to buy eggs tomorrow at 3pm” or “What's due this week?”. " +
 		"For anything else set `GEMINI_API_KEY` and start again: then the real Gemini answers here."
 	oneByOne = "I'm the built-in offline demo model, and I change one todo at a time. Say for example “Delete buy eggs”."
-	// unavailable is for a turn in which the tools that it needs are not declared.
+	// unavailable is for a turn whose tools are not declared.
 	unavailable = "I can't reach your todo list right now: the service is temporarily unavailable. So I could neither look at it nor change anything. Please try again in a moment."
 	// foreign is for a turn in which other tools are declared, and none of those that it knows.
 	foreign = "I'm the built-in offline demo model, a simulator that knows only its own tools, and not the ones that are connected here: they may work well, but I can't use them. " +
@@ -60,8 +60,8 @@ func cutNote(r result) string {
 	return "\n\nThe list was too long to be read as a whole, so there are more."
 }
 
-// facts are what is known of a todo besides its title.
-func (t todo) facts(now time.Time) string {
+// describeFacts words the details of a todo besides its title.
+func (t todo) describeFacts(now time.Time) string {
 	var facts []string
 	if !t.due.At.IsZero() {
 		facts = append(facts, t.due.Spoken(now))
@@ -78,11 +78,11 @@ func (t todo) facts(now time.Time) string {
 	return strings.Join(facts, ", ")
 }
 
-// bullets lists todos, in the order in which they are given.
-func bullets(todos []todo, now time.Time) string {
+// bulletList lists todos in the given order.
+func bulletList(todos []todo, now time.Time) string {
 	var lines []string
 	for _, t := range todos {
-		lines = append(lines, strings.TrimSuffix("- "+bold(t.title)+": "+t.facts(now), ": "))
+		lines = append(lines, strings.TrimSuffix("- "+bold(t.title)+": "+t.describeFacts(now), ": "))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,6 +1,6 @@
-// This file knows what tools there are, how they are called, and what they have answered. It knows no server: a
-// todo is any object with an id and a title, however it is wrapped, so that other todo servers work with the demo
-// as well.
+// This file knows the tools, the form of their calls and their results. It does not know a server:
+// a todo is any object with an id and a title, however it is wrapped, so that other todo servers
+// work with the demo too.
 
 package offline
 
@@ -24,7 +24,7 @@ type tool struct {
 	params map[string]jsontext.Value
 }
 
-// findTool returns the function of that name, which may have a server's before it.
+// findTool returns the function of that name. A server's name may stand before it.
 func findTool(declared []geminisim.Function, name string) *tool {
 	i := slices.IndexFunc(declared, func(f geminisim.Function) bool {
 		return f.Name == name || strings.HasSuffix(f.Name, "_"+name)
@@ -39,19 +39,18 @@ func findTool(declared []geminisim.Function, name string) *tool {
 	return &tool{declared[i].Name, schema.Properties}
 }
 
-// tool returns the declared function for todos of that name; nil: it is not declared.
-func (t *turn) tool(name string) *tool { return findTool(t.declared, name) }
+// declaredTool returns the declared function for todos of that name; nil: it is not declared.
+func (t *turn) declaredTool(name string) *tool { return findTool(t.declared, name) }
 
-// plan is a call in the making. Arguments are written in the order in which they
-// were added.
+// plan is a call in the making. Arguments are written in the order of the calls of withArgument.
 type plan struct {
 	tool *tool
 	args []byte
 }
 
-// with adds an argument, unless the tool has no such parameter or there is
-// nothing to say: value is a string, a list of strings or true.
-func (p plan) with(param string, value any) plan {
+// withArgument adds an argument, unless the tool lacks that parameter or the value is empty. value
+// is a string, a list of strings or true.
+func (p plan) withArgument(param string, value any) plan {
 	v, err := json.Marshal(value, jsontext.AllowInvalidUTF8(true))
 	if _, known := p.tool.params[param]; len(p.tool.params) > 0 && !known || err != nil || string(v) == `""` || string(v) == "[]" {
 		return p
@@ -69,7 +68,7 @@ func (p plan) call() geminisim.Call {
 	return geminisim.Call{Name: p.tool.name, Args: jsontext.Value("{" + string(p.args) + "}")}
 }
 
-// todo is what the rules read of a todo in a tool's result.
+// todo is a todo in a tool's result, as the rules read it.
 type todo struct {
 	id          string
 	title       string
@@ -80,7 +79,7 @@ type todo struct {
 	tags        []string
 }
 
-// result is what a function response says.
+// result is the content of a function response.
 type result struct {
 	tool  string
 	fault string // not empty: the tool failed
@@ -99,11 +98,11 @@ func readResult(response geminisim.Result, zone *time.Location) result {
 		return r
 	}
 	r.text, _ = fields["output"].(string)
-	r.walk(fields, zone)
+	r.findTodos(fields, zone)
 	return r
 }
 
-// withoutRemarks returns a result without what the gateway says of it, on lines behind it.
+// withoutRemarks returns a result without the gateway's remarks on the lines behind it.
 func withoutRemarks(s string) string {
 	for strings.HasSuffix(s, "]") && !jsontext.Value(s).IsValid() {
 		at := strings.LastIndex(s, "\n[")
@@ -115,9 +114,9 @@ func withoutRemarks(s string) string {
 	return s
 }
 
-// walk looks for todos, objects with an id and a title, however the server wrapped
+// findTodos looks for todos, objects with an id and a title, however the server wrapped
 // them: objects, arrays, and JSON inside of strings.
-func (r *result) walk(v any, zone *time.Location) {
+func (r *result) findTodos(v any, zone *time.Location) {
 	switch v := v.(type) {
 	case string:
 		var inner any
@@ -126,11 +125,11 @@ func (r *result) walk(v any, zone *time.Location) {
 		case json.UnmarshalDecode(jsontext.NewDecoder(strings.NewReader(s)), &inner) != nil: // behind it may stand a note for the model
 			r.fault = "the result was cut off, or is not JSON"
 		default:
-			r.walk(inner, zone)
+			r.findTodos(inner, zone)
 		}
 	case []any:
 		for _, item := range v {
-			r.walk(item, zone)
+			r.findTodos(item, zone)
 		}
 	case map[string]any:
 		if t := readTodo(v, zone); t.id != "" && t.title != "" {
@@ -139,12 +138,13 @@ func (r *result) walk(v any, zone *time.Location) {
 		}
 		r.cut = r.cut || v["more"] == true
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			r.walk(v[name], zone)
+			r.findTodos(v[name], zone)
 		}
 	}
 }
 
-// readTodo reads a todo of a tool's result. What is missing or has another type stays empty.
+// readTodo reads a todo of a tool's result. A field that is missing or has another type stays
+// empty.
 func readTodo(fields map[string]any, zone *time.Location) todo {
 	get := func(name string) string { s, _ := fields[name].(string); return s }
 	t := todo{id: get("id"), title: get("title"), priority: get("priority"), due: readDue(get("due_date"), zone), done: get("status") == "completed"}
@@ -160,7 +160,7 @@ func readTodo(fields map[string]any, zone *time.Location) todo {
 // readDue reads a date as servers write it; one with an offset is brought into
 // the visitor's zone.
 //
-// A zero date: there is none, or one of another form.
+// It returns a zero date for other forms.
 func readDue(s string, zone *time.Location) english.Date {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateOnly} {
 		if at, err := time.ParseInLocation(layout, s, zone); err == nil {

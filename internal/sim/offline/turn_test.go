@@ -154,7 +154,7 @@ func TestFilterKeepsWhatWasAskedFor(t *testing.T) {
 			continue
 		}
 		var got []string
-		for _, kept := range filter(l).apply(todos) {
+		for _, kept := range filter(l).matchingTodos(todos) {
 			got = append(got, kept.title)
 		}
 		if strings.Join(got, ", ") != want {
@@ -189,7 +189,7 @@ func TestMatching(t *testing.T) {
 			todos = append(todos, todo{id: "x", title: title})
 		}
 		var got []string
-		for _, found := range best(tc.target, todos) {
+		for _, found := range bestFits(tc.target, todos) {
 			got = append(got, found.title)
 		}
 		if strings.Join(got, "|") != tc.want {
@@ -207,7 +207,7 @@ func BenchmarkAnswer(b *testing.B) {
 			t := &turn{text: text, now: testNow(), mayCall: true, declared: []geminisim.Function{{Name: "create_todo"}}}
 			b.ReportAllocs()
 			for b.Loop() {
-				readIntent(t.text, t.now).next(t)
+				readIntent(t.text, t.now).nextAnswer(t)
 			}
 		})
 	}

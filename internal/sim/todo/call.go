@@ -11,9 +11,9 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// serve makes do the handler of tool. A refusal by do is a result that the model
+// serveTool makes do the handler of tool. A refusal by do is a result that the model
 // sees; any other error fails the call, and is for the operator.
-func serve(tool mcp.Tool, do func(context.Context, *arguments) (any, error)) server.ServerTool {
+func serveTool(tool mcp.Tool, do func(context.Context, *arguments) (any, error)) server.ServerTool {
 	handler := func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		answer, err := do(ctx, readArguments(tool, request.Params))
 		if refused, ok := errors.AsType[refusal](err); ok {
@@ -40,54 +40,54 @@ func compactJSON(value any) (string, error) {
 	return strings.TrimSuffix(text.String(), "\n"), err
 }
 
-// explain returns a hint for the model when the id is not known.
-func explain(err error, id string) error {
+// explainError returns a hint for the model when the id is not known.
+func explainError(err error, id string) error {
 	if errors.Is(err, errNotFound) {
-		return refusal("no todo has the id " + quote(id) + "; find the right one with list_todos")
+		return refusal("no todo has the id " + quoteShort(id) + "; find the right one with list_todos")
 	}
 	return err
 }
 
-// fields returns what the call sets.
-func (a *arguments) fields() fields {
+// readFields returns the fields that the call sets.
+func (a *arguments) readFields() fields {
 	return fields{
-		title:       a.title(),
+		title:       a.titleText(),
 		description: a.text("description", maxDescription),
-		due:         a.due(),
-		priority:    a.choice("priority", priorityLow, priorityMedium, priorityHigh),
-		status:      a.choice("status", statusPending, statusCompleted),
-		tags:        a.tags(),
+		due:         a.dueDate(),
+		priority:    a.choiceOf("priority", priorityLow, priorityMedium, priorityHigh),
+		status:      a.choiceOf("status", statusPending, statusCompleted),
+		tags:        a.tagList(),
 	}
 }
 
-// id returns todo_id without white space around it.
-func (a *arguments) id() string {
-	id, _ := argument[string](a, "todo_id", "a string")
+// todoID returns todo_id without white space around it.
+func (a *arguments) todoID() string {
+	id, _ := argumentAs[string](a, "todo_id", "a string")
 	return strings.TrimSpace(id)
 }
 
-// filter returns what the call looks for.
-func (a *arguments) filter(s *Store) filter {
+// readFilter returns the filter of the call.
+func (a *arguments) readFilter(s *Store) filter {
 	f := filter{
 		status: statusPending,
-		limit:  a.integer("limit", 1, maxLimit, defaultLimit),
+		limit:  a.wholeNumber("limit", 1, maxLimit, defaultLimit),
 	}
-	if status := a.choice("status", statusPending, statusCompleted, statusAll); status != nil {
+	if status := a.choiceOf("status", statusPending, statusCompleted, statusAll); status != nil {
 		f.status = *status
 	}
-	if priority := a.choice("priority", priorityLow, priorityMedium, priorityHigh); priority != nil {
+	if priority := a.choiceOf("priority", priorityLow, priorityMedium, priorityHigh); priority != nil {
 		f.priority = *priority
 	}
-	if tags := a.tags(); tags != nil {
+	if tags := a.tagList(); tags != nil {
 		f.tags = *tags
 	}
 	if query := a.text("query", maxTitle); query != nil {
 		f.query = strings.TrimSpace(*query)
 	}
-	if text, ok := argument[string](a, "due_date_filter", "a string"); ok {
+	if text, ok := argumentAs[string](a, "due_date_filter", "a string"); ok {
 		due, err := parseDueFilter(strings.TrimSpace(text), s.now())
 		if err != nil {
-			a.fault("due_date_filter %v", err)
+			a.addFault("due_date_filter %v", err)
 		}
 		f.due = &due
 	}

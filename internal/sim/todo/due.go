@@ -9,17 +9,17 @@ import (
 
 // due says when a todo is due. The zero value is "never".
 //
-// A model mostly writes a day or a time without an offset. Those mean what a
-// clock on the user's wall shows, wherever that is, so they are kept as wall-clock
-// readings and compared with one; only a time with an offset is an instant.
+// A model mostly writes a day or a time without an offset. Those mean the reading of a clock on the
+// user's wall, wherever that is. So they are kept as wall-clock readings and compared with one;
+// only a time with an offset is an instant.
 type due struct {
 	// text is the canonical form: 2026-11-22, 2026-11-22T15:00:00,
 	// 2026-11-22T15:00:00Z or 2026-11-22T15:00:00+02:00.
 	text string
-	// instant says whether text has an offset.
+	// instant reports whether text has an offset.
 	instant bool
-	// seconds counts from 1970 to the moment after which the todo is overdue: for
-	// a day its last second. Without an offset it is counted as if in UTC.
+	// seconds is the moment after which the todo is overdue, counted from 1970. For a day it is its
+	// last second. Without an offset it is counted as if in UTC.
 	seconds int64
 }
 
@@ -41,7 +41,7 @@ func parseDue(text string) (due, error) {
 			return due{text: at.Format(time.RFC3339), instant: true, seconds: at.Unix()}, nil
 		}
 	}
-	return due{}, fmt.Errorf("%s is not ISO 8601; write 2026-11-22 or 2026-11-22T15:00:00", quote(text))
+	return due{}, fmt.Errorf("%s is not ISO 8601; write 2026-11-22 or 2026-11-22T15:00:00", quoteShort(text))
 }
 
 // moment is one point in time in both of the measures a due can have.
@@ -60,7 +60,7 @@ func momentOf(t time.Time) moment {
 // another.
 type dueFilter struct {
 	from, to moment
-	// pendingOnly leaves out what is done: done is never overdue.
+	// pendingOnly leaves out completed todos, because they are never overdue.
 	pendingOnly bool
 }
 
@@ -69,26 +69,26 @@ type dueFilter struct {
 func parseDueFilter(text string, now time.Time) (dueFilter, error) {
 	switch text {
 	case "today":
-		return days(now, 0, 1), nil
+		return daysFilter(now, 0, 1), nil
 	case "tomorrow":
-		return days(now, 1, 1), nil
+		return daysFilter(now, 1, 1), nil
 	case "this_week":
 		sinceMonday := (int(now.Weekday()) + 6) % 7
-		return days(now, -sinceMonday, 7), nil
+		return daysFilter(now, -sinceMonday, 7), nil
 	case "overdue":
 		past := moment{wall: math.MinInt64, instant: math.MinInt64}
 		return dueFilter{from: past, to: momentOf(now), pendingOnly: true}, nil
 	}
 	day, err := time.ParseInLocation(time.DateOnly, text, now.Location())
 	if err != nil {
-		return dueFilter{}, fmt.Errorf("%s is not a filter; write today, tomorrow, this_week, overdue or a day such as 2026-11-22", quote(text))
+		return dueFilter{}, fmt.Errorf("%s is not a filter; write today, tomorrow, this_week, overdue or a day such as 2026-11-22", quoteShort(text))
 	}
-	return days(day, 0, 1), nil
+	return daysFilter(day, 0, 1), nil
 }
 
-// days returns the filter for count whole days, the first of them skip days after
+// daysFilter returns the filter for count whole days, the first of them skip days after
 // t's. Days are counted on the calendar: one can have 23 or 25 hours.
-func days(t time.Time, skip, count int) dueFilter {
+func daysFilter(t time.Time, skip, count int) dueFilter {
 	year, month, day := t.Date()
 	midnight := func(skip int) moment {
 		return momentOf(time.Date(year, month, day+skip, 0, 0, 0, 0, t.Location()))

@@ -23,49 +23,49 @@ type conditions struct {
 	values []any
 }
 
-// add adds a term, whose placeholders get values. No text of a user's becomes
+// addTerm adds a term, whose placeholders get values. No text of a user's becomes
 // part of the query.
-func (c *conditions) add(term string, values ...any) {
+func (c *conditions) addTerm(term string, values ...any) {
 	c.terms = append(c.terms, term)
 	c.values = append(c.values, values...)
 }
 
-// conditions returns the terms of the query, all of which a todo must meet, with their
-// values as parameters.
-func (f filter) conditions() conditions {
+// whereTerms returns the terms of the query, with their values as parameters. A todo must meet all
+// of them.
+func (f filter) whereTerms() conditions {
 	c := conditions{terms: []string{"TRUE"}}
 	if f.status != "" && f.status != statusAll {
-		c.add("status = ?", f.status)
+		c.addTerm("status = ?", f.status)
 	}
 	if f.priority != "" {
-		c.add("priority = ?", f.priority)
+		c.addTerm("priority = ?", f.priority)
 	}
 	if f.due != nil {
 		c.addDue(f.due)
 	}
 	for _, tag := range f.tags {
-		c.add("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
+		c.addTerm("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
 	}
 	if f.query != "" {
-		c.add("instr(title_folded, ?) > 0", strings.ToLower(f.query))
+		c.addTerm("instr(title_folded, ?) > 0", strings.ToLower(f.query))
 	}
 	return c
 }
 
 // addDue adds the terms of a range of due times.
 func (c *conditions) addDue(d *dueFilter) {
-	c.add("(due_wall >= ? AND due_wall < ? OR due_instant >= ? AND due_instant < ?)",
+	c.addTerm("(due_wall >= ? AND due_wall < ? OR due_instant >= ? AND due_instant < ?)",
 		d.from.wall, d.to.wall, d.from.instant, d.to.instant)
 	if d.pendingOnly {
-		c.add("status = ?", statusPending)
+		c.addTerm("status = ?", statusPending)
 	}
 }
 
-// list returns the todos of an owner that f selects: pending ones first, then by due date
+// listTodos returns the todos of an owner that f selects: pending ones first, then by due date
 // (none last), by priority (high first) and by age (oldest first).
-func (s *Store) list(ctx context.Context, of owner, f filter) (listing, error) {
-	c := f.conditions()
-	c.add("owner = ?", string(of))
+func (s *Store) listTodos(ctx context.Context, of owner, f filter) (listing, error) {
+	c := f.whereTerms()
+	c.addTerm("owner = ?", string(of))
 	now := momentOf(s.now())
 	// Days and wall-clock times are compared with instants as if the offset of
 	// today held all year: an hour off across a clock change, in order alone.

@@ -41,7 +41,7 @@ func child(path string) error {
 		return err
 	}
 	for range 25 {
-		if _, err := s.create(ctx, "", titled("from a child")); err != nil {
+		if _, err := s.createTodo(ctx, "", titled("from a child")); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}

@@ -6,12 +6,11 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// owner is whose list a call is about: the tenant and the user that its _meta names, as a
-// JSON array. It is empty where neither is named: that is a list of its own, which all
-// share who are not distinguished.
+// owner is whose list a call is about: the tenant and the user that its _meta names, as a JSON
+// array. It is empty if both are missing: all calls without an owner share one list.
 type owner string
 
-// ownerOf reads _meta, which is the word of who connects, not of a model.
+// ownerOf reads _meta. The client writes it, not a model.
 func ownerOf(meta *mcp.Meta) owner {
 	if meta == nil {
 		return ""

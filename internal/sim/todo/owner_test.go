@@ -57,7 +57,7 @@ func TestEachUserHasAList(t *testing.T) {
 func TestListsOfBeforeStay(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "todos.db")
-	execute(t, path, migrations()[0])
+	execute(t, path, migrationSteps()[0])
 	execute(t, path, `INSERT INTO todos (id, title, title_folded, created_at) VALUES ('todo_old', 'old', 'old', '2026-01-01T00:00:00Z')`)
 	execute(t, path, "PRAGMA user_version = 1")
 	s := connect(t, NewServer(open(t, Config{Path: path}), "1.0"), dialInProcess, "2025-11-25")

@@ -28,34 +28,35 @@ type assignments struct {
 	values  []any
 }
 
-// set adds a column, which is a constant of ours, and its value, which is a parameter.
-func (a *assignments) set(column string, value any) {
+// setColumn adds a column and its value. The column is a constant of ours, and the value a
+// parameter.
+func (a *assignments) setColumn(column string, value any) {
 	a.columns = append(a.columns, column)
 	a.values = append(a.values, value)
 }
 
-// assignments returns the columns that f sets, without completed_at, which
-// depends on what was there before.
-func (f fields) assignments() assignments {
+// setColumns returns the columns that f sets, without completed_at, because that depends on its
+// previous value.
+func (f fields) setColumns() assignments {
 	var a assignments
 	if f.title != nil {
-		a.set("title", *f.title)
-		a.set("title_folded", strings.ToLower(*f.title))
+		a.setColumn("title", *f.title)
+		a.setColumn("title_folded", strings.ToLower(*f.title))
 	}
 	if f.description != nil {
-		a.set("description", *f.description)
+		a.setColumn("description", *f.description)
 	}
 	if f.priority != nil {
-		a.set("priority", *f.priority)
+		a.setColumn("priority", *f.priority)
 	}
 	if f.status != nil {
-		a.set("status", *f.status)
+		a.setColumn("status", *f.status)
 	}
 	if f.due != nil {
 		a.setDue(*f.due)
 	}
 	if f.tags != nil {
-		a.set("tags", encodeTags(*f.tags))
+		a.setColumn("tags", encodeTags(*f.tags))
 	}
 	return a
 }
@@ -71,23 +72,23 @@ func (a *assignments) setDue(d due) {
 	default:
 		text, wall = d.text, d.seconds
 	}
-	a.set("due_date", text)
-	a.set("due_wall", wall)
-	a.set("due_instant", instant)
+	a.setColumn("due_date", text)
+	a.setColumn("due_wall", wall)
+	a.setColumn("due_instant", instant)
 }
 
-// create adds a todo, which must have a title, to a list and returns it.
-func (s *Store) create(ctx context.Context, of owner, f fields) (item, error) {
-	a := f.assignments()
-	a.set("owner", string(of))
-	a.set("created_at", s.timestamp())
-	a.set("id", nil)
+// createTodo adds a todo to a list and returns it. f must have a title.
+func (s *Store) createTodo(ctx context.Context, of owner, f fields) (item, error) {
+	a := f.setColumns()
+	a.setColumn("owner", string(of))
+	a.setColumn("created_at", s.timestamp())
+	a.setColumn("id", nil)
 	query := fmt.Sprintf("INSERT INTO todos (%s) VALUES (?%s) ON CONFLICT (id) DO NOTHING RETURNING %s",
 		strings.Join(a.columns, ", "), strings.Repeat(", ?", len(a.columns)-1), itemColumns)
 	// 40 random bits meet one of a million todos once in a million calls.
 	for range 5 {
 		a.values[len(a.values)-1] = s.newID()
-		it, err := s.one(ctx, query, a.values)
+		it, err := s.queryOne(ctx, query, a.values)
 		if !errors.Is(err, errNotFound) {
 			return it, err
 		}
@@ -95,27 +96,26 @@ func (s *Store) create(ctx context.Context, of owner, f fields) (item, error) {
 	return item{}, errors.New("every new id is taken already")
 }
 
-// update changes the todo with the given id as f says, which must set something,
-// and returns it. A todo that is completed again keeps its completed_at, so that
-// repeating an update changes nothing.
-func (s *Store) update(ctx context.Context, of owner, id string, f fields) (item, error) {
-	a := f.assignments()
+// updateTodo changes the todo with the given id as f says, and returns it. f must set something. A
+// todo that is completed again keeps its completed_at, so that repeating an update changes nothing.
+func (s *Store) updateTodo(ctx context.Context, of owner, id string, f fields) (item, error) {
+	a := f.setColumns()
 	sets := strings.Join(a.columns, " = ?, ") + " = ?"
 	if f.status != nil {
 		sets += ", completed_at = CASE WHEN ? = 'completed' THEN COALESCE(completed_at, ?) END"
 		a.values = append(a.values, *f.status, s.timestamp())
 	}
 	query := fmt.Sprintf("UPDATE todos SET %s WHERE id = ? AND owner = ? RETURNING %s", sets, itemColumns)
-	return s.one(ctx, query, append(a.values, id, string(of)))
+	return s.queryOne(ctx, query, append(a.values, id, string(of)))
 }
 
-// remove deletes the todo with the given id and returns it as it was.
-func (s *Store) remove(ctx context.Context, of owner, id string) (item, error) {
-	return s.one(ctx, "DELETE FROM todos WHERE id = ? AND owner = ? RETURNING "+itemColumns, []any{id, string(of)})
+// removeTodo deletes the todo with the given id and returns it as it was.
+func (s *Store) removeTodo(ctx context.Context, of owner, id string) (item, error) {
+	return s.queryOne(ctx, "DELETE FROM todos WHERE id = ? AND owner = ? RETURNING "+itemColumns, []any{id, string(of)})
 }
 
-// one runs a statement that returns one todo, or none: errNotFound.
-func (s *Store) one(ctx context.Context, query string, args []any) (item, error) {
+// queryOne runs a statement that returns one todo, or none: errNotFound.
+func (s *Store) queryOne(ctx context.Context, query string, args []any) (item, error) {
 	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return item{}, err

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// migrations lead from an empty file to the current schema. The file's
+// migrationSteps lead from an empty file to the current schema. The file's
 // user_version counts how many of them it has seen, so that entries are only ever
 // added at the end.
 //
 // seq is the order of creation. title_folded is the title in lower case, because
 // SQLite folds ASCII only. At most one of due_wall and due_instant is set; see
 // due. tags is a JSON array of strings. owner is whose list it is on; see owner.
-func migrations() []string {
+func migrationSteps() []string {
 	return []string{
 		`CREATE TABLE todos (
 		seq          INTEGER PRIMARY KEY,
@@ -34,9 +34,9 @@ func migrations() []string {
 	}
 }
 
-// migrate brings the schema up to date. Two processes that open a new file at the
+// migrateSchema brings the schema up to date. Two processes that open a new file at the
 // same time take turns, because the transaction begins with the write lock.
-func migrate(ctx context.Context, db *sql.DB) error {
+func migrateSchema(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -46,16 +46,16 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
 	}
-	if version > len(migrations()) {
-		return fmt.Errorf("its schema is version %d, this program knows %d", version, len(migrations()))
+	if version > len(migrationSteps()) {
+		return fmt.Errorf("its schema is version %d, this program knows %d", version, len(migrationSteps()))
 	}
-	for _, step := range migrations()[version:] {
+	for _, step := range migrationSteps()[version:] {
 		if _, err := tx.ExecContext(ctx, step); err != nil {
 			return err
 		}
 	}
-	// A pragma takes no parameters; the number is ours.
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations()))); err != nil {
+	// A pragma takes only literals; the number is ours.
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrationSteps()))); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -42,8 +42,8 @@ type Store struct {
 	newID    func() string
 }
 
-// ErrUnwritable is wrapped by the error of Open when the file, or its folder, cannot
-// be made or written. What is in a file that can be read is another matter.
+// ErrUnwritable is wrapped by the error of Open when the file, or its folder, cannot be made or
+// written. The content of a readable file is another matter.
 var ErrUnwritable = errors.New("not writable")
 
 // Open opens the store, making its folder (mode 0700), its file (0600) and its
@@ -58,11 +58,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open todo store: %w", err)
 	}
-	// One connection: in memory each has a database of its own, and in a file
+	// A single connection is used: in memory each would have a database of its own, and in a file
 	// they would only wait for each other's locks.
 	db.SetMaxOpenConns(1)
-	if err := migrate(ctx, db); err != nil {
-		err = unwritable(err)
+	if err := migrateSchema(ctx, db); err != nil {
+		err = wrapUnwritable(err)
 		return nil, errors.Join(fmt.Errorf("open todo store %s: %w", cmp.Or(cfg.Path, ":memory:"), err), db.Close())
 	}
 	s := &Store{db: db, location: cfg.Location, clock: cfg.Now, newID: cfg.NewID}
@@ -117,9 +117,9 @@ func dataSource(path string) (string, error) {
 	return "file:" + escaped + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate", nil
 }
 
-// unwritable returns an error of SQLite's, which wraps ErrUnwritable if it says that
+// wrapUnwritable returns an error of SQLite's, which wraps ErrUnwritable if it says that
 // the file cannot be opened for writing.
-func unwritable(err error) error {
+func wrapUnwritable(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return err

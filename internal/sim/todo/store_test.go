@@ -24,7 +24,7 @@ func titled(title string) fields { return fields{title: &title} }
 func add(t *testing.T, s *Store, n int) {
 	t.Helper()
 	for i := range n {
-		if _, err := s.create(t.Context(), "", titled(fmt.Sprint(i))); err != nil {
+		if _, err := s.createTodo(t.Context(), "", titled(fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +33,7 @@ func add(t *testing.T, s *Store, n int) {
 // count returns the number of todos, and of different ids.
 func count(t *testing.T, s *Store) (todos, ids int) {
 	t.Helper()
-	found, err := s.list(t.Context(), "", filter{limit: 1000})
+	found, err := s.listTodos(t.Context(), "", filter{limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestReopenedFileKeepsTodos(t *testing.T) {
 	}
 	f := titled("keep me")
 	f.due, f.tags = &d, &[]string{"a", "b"}
-	want, err := first.create(t.Context(), "", f)
+	want, err := first.createTodo(t.Context(), "", f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestReopenedFileKeepsTodos(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := again.list(t.Context(), "", filter{limit: 10})
+		got, err := again.listTodos(t.Context(), "", filter{limit: 10})
 		if diff := cmp.Diff(listing{Todos: []item{want}, Count: 1}, got); err != nil || diff != "" {
 			t.Errorf("after reopening: %v (-want +got):\n%s", err, diff)
 		}
@@ -157,7 +157,7 @@ func TestDefaultID(t *testing.T) {
 	t.Parallel()
 	s := open(t, Config{})
 	add(t, s, 20)
-	found, err := s.list(t.Context(), "", filter{limit: 20})
+	found, err := s.listTodos(t.Context(), "", filter{limit: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestUsedIDsAreSkipped(t *testing.T) {
 	if todos, ids := count(t, s); todos != 2 || ids != 2 {
 		t.Errorf("%d todos with %d ids, want 2 with 2", todos, ids)
 	}
-	if it, err := s.create(t.Context(), "", titled("c")); err == nil {
+	if it, err := s.createTodo(t.Context(), "", titled("c")); err == nil {
 		t.Errorf("created %+v although no id was left", it)
 	}
 }
@@ -198,7 +198,7 @@ func TestCompletedAtStays(t *testing.T) {
 		{statusCompleted, "2026-11-25T13:00:00Z"},
 	} {
 		now = now.Add(time.Hour)
-		it, err := s.update(t.Context(), "", "todo_1", fields{status: &step.status})
+		it, err := s.updateTodo(t.Context(), "", "todo_1", fields{status: &step.status})
 		if err != nil || it.CompletedAt != step.want || it.CreatedAt != "2026-11-25T09:00:00Z" {
 			t.Errorf("%s at %v: %+v, %v, want completed_at %q", step.status, now, it, err, step.want)
 		}
@@ -212,7 +212,7 @@ func TestTwoStoresOnOneFile(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 40 {
 		group.Go(func() {
-			if _, err := stores[i%2].create(t.Context(), "", titled("x")); err != nil {
+			if _, err := stores[i%2].createTodo(t.Context(), "", titled("x")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -266,7 +266,7 @@ func TestCancelWhileLocked(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	if _, err := s.create(ctx, "", titled("x")); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.createTodo(ctx, "", titled("x")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("create: %v, want the context's error", err)
 	}
 	if waited := time.Since(begun); waited > 3*time.Second {
@@ -291,7 +291,7 @@ func TestCancelledCallsLoseNothingInMemory(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Microsecond)
 		group.Go(func() {
 			defer cancel()
-			if _, err := s.list(ctx, "", filter{limit: 10}); err != nil && ctx.Err() == nil {
+			if _, err := s.listTodos(ctx, "", filter{limit: 10}); err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
 		})

@@ -17,7 +17,7 @@ const (
 func createTool(s *Store) server.ServerTool {
 	tool := mcp.NewTool("create_todo",
 		mcp.WithDescription("Add one todo to the list and return it. Call it once for each thing that is to be done."),
-		hints("Create todo", effects{}),
+		toolHints("Create todo", effects{}),
 		mcp.WithString("title", mcp.Required(), mcp.Description(`What is to be done, 1 to 500 characters, for example "Buy eggs".`)),
 		mcp.WithString("description", mcp.Description("Details, at most 5000 characters.")),
 		mcp.WithString("due_date", mcp.Description("When it is due. "+dueFormat)),
@@ -27,23 +27,22 @@ func createTool(s *Store) server.ServerTool {
 		closedSchema("title", "description", "due_date", "priority", "tags"),
 		mcp.WithOutputSchema[item](),
 	)
-	return serve(tool, func(ctx context.Context, a *arguments) (any, error) {
-		f := a.fields()
+	return serveTool(tool, func(ctx context.Context, a *arguments) (any, error) {
+		f := a.readFields()
 		if err := a.err(); err != nil {
 			return nil, err
 		}
-		return s.create(ctx, a.owner, f)
+		return s.createTodo(ctx, a.owner, f)
 	})
 }
 
-// listTool declares list_todos. Descriptions are for a model: they say what it cannot see
-// in the schema.
+// listTool declares list_todos. Descriptions tell a model the facts that the schema does not show.
 func listTool(s *Store) server.ServerTool {
 	tool := mcp.NewTool("list_todos",
 		mcp.WithDescription("Find todos. Without arguments: the pending ones. They come pending first, then by due date, priority and age. "+
 			"count says how many match; when more is true, not all of them are in the answer: narrow the search or raise the limit. "+
 			"Days are those of the time zone "+s.location.String()+"."),
-		hints("List todos", effects{readOnly: true, idempotent: true}),
+		toolHints("List todos", effects{readOnly: true, idempotent: true}),
 		mcp.WithString("status", mcp.Enum(statusPending, statusCompleted, statusAll),
 			mcp.Description("pending unless told otherwise.")),
 		mcp.WithString("priority", mcp.Enum(priorityLow, priorityMedium, priorityHigh)),
@@ -56,23 +55,22 @@ func listTool(s *Store) server.ServerTool {
 		closedSchema("status", "priority", "due_date_filter", "tags", "query", "limit"),
 		mcp.WithOutputSchema[listing](),
 	)
-	return serve(tool, func(ctx context.Context, a *arguments) (any, error) {
-		f := a.filter(s)
+	return serveTool(tool, func(ctx context.Context, a *arguments) (any, error) {
+		f := a.readFilter(s)
 		if err := a.err(); err != nil {
 			return nil, err
 		}
-		return s.list(ctx, a.owner, f)
+		return s.listTodos(ctx, a.owner, f)
 	})
 }
 
-// updateTool is idempotent: the same call again leaves the same todo. It is not
-// marked destructive, although it overwrites: only what the caller names, which
-// another update can set back. Clients ask a person before a destructive call,
-// and ticking off a todo is not worth a question.
+// updateTool is idempotent: the same call again leaves the same todo. It is not marked destructive
+// although it overwrites: it changes only named fields, and another update can set them back.
+// Clients ask a person before a destructive call, and ticking off a todo is not worth a question.
 func updateTool(s *Store) server.ServerTool {
 	tool := mcp.NewTool("update_todo",
 		mcp.WithDescription("Change one todo, for example complete it, and return it. What is not given stays as it is."),
-		hints("Update todo", effects{idempotent: true}),
+		toolHints("Update todo", effects{idempotent: true}),
 		mcp.WithString("todo_id", mcp.Required(), mcp.Description(idFormat)),
 		mcp.WithString("title", mcp.Description("The new title, 1 to 500 characters.")),
 		mcp.WithString("description", mcp.Description(`The new details, at most 5000 characters; "" removes them.`)),
@@ -83,41 +81,41 @@ func updateTool(s *Store) server.ServerTool {
 		closedSchema("todo_id", "title", "description", "due_date", "priority", "status", "tags"),
 		mcp.WithOutputSchema[item](),
 	)
-	return serve(tool, func(ctx context.Context, a *arguments) (any, error) {
-		id := a.id()
-		f := a.fields()
+	return serveTool(tool, func(ctx context.Context, a *arguments) (any, error) {
+		id := a.todoID()
+		f := a.readFields()
 		if err := a.err(); err != nil {
 			return nil, err
 		}
 		if f == (fields{}) {
 			return nil, refusal("nothing to change: give at least one of title, description, due_date, priority, status, tags")
 		}
-		it, err := s.update(ctx, a.owner, id, f)
-		return it, explain(err, id)
+		it, err := s.updateTodo(ctx, a.owner, id, f)
+		return it, explainError(err, id)
 	})
 }
 
-// deleteTool is idempotent, because a second call has no further effect, although
-// it is answered with an error: the todo is gone.
+// deleteTool is idempotent: a second call has no effect, although it returns an error, because the
+// todo is missing.
 func deleteTool(s *Store) server.ServerTool {
 	tool := mcp.NewTool("delete_todo",
 		mcp.WithDescription("Delete one todo for good and return it as it was. To mark it as done use update_todo instead."),
-		hints("Delete todo", effects{destructive: true, idempotent: true}),
+		toolHints("Delete todo", effects{destructive: true, idempotent: true}),
 		mcp.WithString("todo_id", mcp.Required(), mcp.Description(idFormat)),
 		mcp.WithBoolean("confirmation", mcp.Required(), mcp.Description("Must be true; set it only when the user wants this todo deleted.")),
 		closedSchema("todo_id", "confirmation"),
 		mcp.WithOutputSchema[item](),
 	)
-	return serve(tool, func(ctx context.Context, a *arguments) (any, error) {
-		id := a.id()
-		if confirmed, _ := argument[bool](a, "confirmation", "true or false"); !confirmed {
-			a.fault("nothing was deleted: make sure that the user wants it, then call delete_todo again with confirmation set to true")
+	return serveTool(tool, func(ctx context.Context, a *arguments) (any, error) {
+		id := a.todoID()
+		if confirmed, _ := argumentAs[bool](a, "confirmation", "true or false"); !confirmed {
+			a.addFault("nothing was deleted: make sure that the user wants it, then call delete_todo again with confirmation set to true")
 		}
 		if err := a.err(); err != nil {
 			return nil, err
 		}
-		it, err := s.remove(ctx, a.owner, id)
-		return it, explain(err, id)
+		it, err := s.removeTodo(ctx, a.owner, id)
+		return it, explainError(err, id)
 	})
 }
 
@@ -129,13 +127,13 @@ const (
 	idFormat  = `The id of the todo as list_todos shows it, for example "todo_4k7h2m9q".`
 )
 
-// effects says what a tool does to the list. None reaches beyond it.
+// effects describes the effects of a tool on the list. No tool has effects beyond it.
 type effects struct {
 	readOnly, destructive, idempotent bool
 }
 
-// hints sets all of a tool's annotations, since their defaults are not ours.
-func hints(title string, e effects) mcp.ToolOption {
+// toolHints sets all of a tool's annotations, since their defaults are not ours.
+func toolHints(title string, e effects) mcp.ToolOption {
 	openWorld := false
 	return mcp.WithToolAnnotation(mcp.ToolAnnotation{
 		Title:           title,

@@ -20,8 +20,8 @@ const maxMessage = 1 << 20
 
 // Handler serves m as streamable HTTP, in both protocol eras, on whatever path it
 // is mounted. It is stateless: no session can be lost, leak, or outlive a restart.
-// Only POST is answered, because the server has nothing to say unasked; a body
-// over 1 MiB is refused with 413, and a browser's request from another site with
+// Only POST is answered, because the server never speaks unasked. A body over
+// 1 MiB is refused with 413, and a browser's request from another site with
 // 403. Deadlines for reading and writing are those of the http.Server around it.
 func Handler(m *server.MCPServer) http.Handler {
 	protocol := server.NewStreamableHTTPServer(m,
@@ -51,11 +51,10 @@ func Handler(m *server.MCPServer) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(bounded))
 }
 
-// ServeStdio serves m over in and out, one JSON-RPC message a line, until in ends
-// or ctx does; both return nil. Messages are answered one after the other, in the
-// order in which they came, so that a list sees what the line before it created;
-// the store would not run them side by side anyway. All that came before the end
-// of in is answered. A line over 1 MiB is an error.
+// ServeStdio serves m over in and out, one JSON-RPC message a line, until in ends or ctx does; both
+// return nil. Messages are answered one after the other, in the order of their arrival, so that a
+// list sees the todo of the line before. The store would not run them side by side anyway. All that
+// came before the end of in is answered. A line over 1 MiB is an error.
 //
 // A Read of in that is under way when ctx ends cannot be stopped; the goroutine
 // in it ends when in is closed, or with the process.
@@ -75,7 +74,7 @@ func ServeStdio(ctx context.Context, m *server.MCPServer, in io.Reader, out io.W
 		case err := <-ended:
 			return err
 		case line := <-lines:
-			if err := answer(ctx, m, line, out); err != nil {
+			if err := answerMessage(ctx, m, line, out); err != nil {
 				return err
 			}
 		}
@@ -103,9 +102,8 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 	return nil
 }
 
-// answer handles one message and writes the reply, if it has one: notifications
-// have none.
-func answer(ctx context.Context, m *server.MCPServer, line []byte, out io.Writer) error {
+// answerMessage handles one message and writes the reply. A notification does not get one.
+func answerMessage(ctx context.Context, m *server.MCPServer, line []byte, out io.Writer) error {
 	reply := m.HandleMessage(ctx, line)
 	if reply == nil {
 		return nil

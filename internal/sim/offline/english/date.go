@@ -1,7 +1,7 @@
 // This file reads dates and times of day out of English phrases. It works on the words of a
-// sentence from a place on and says how many it has read, so that what is cut out is
-// exactly what was understood. Everything is relative to the time of the request, in the
-// user's zone; the next occurrence is meant where a phrase allows two.
+// sentence from a place on and returns how many it has read, so that only understood words are cut
+// out. Everything is relative to the time of the request, in the user's zone; the next occurrence
+// is meant where a phrase allows two.
 
 package english
 
@@ -49,7 +49,7 @@ func minuteOf(t time.Time, minute int) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, minute, 0, 0, t.Location())
 }
 
-// Monday returns the first day of t's week, which begins on Monday.
+// Monday returns the Monday of t's week. A week begins on Monday.
 func Monday(t time.Time) time.Time { return Midnight(t).AddDate(0, 0, -(int(t.Weekday())+6)%7) }
 
 // CutDate cuts the date that a text is about: of several the one that it begins
@@ -58,7 +58,7 @@ func (s *Sentence) CutDate(now time.Time) (*Sentence, Date) {
 	var last Date
 	from, to := 0, 0
 	for i := 0; i < len(s.Words) && (to == 0 || from > 0); i++ {
-		if d, end := s.date(i, now); end > i {
+		if d, end := s.readDate(i, now); end > i {
 			last, from, to = d, i, end
 			i = end - 1
 		}
@@ -66,9 +66,9 @@ func (s *Sentence) CutDate(now time.Time) (*Sentence, Date) {
 	return s.Without(from, to), last
 }
 
-// date reads the date that starts at word i, a day and an hour in any order, and says where it
+// readDate reads the date that starts at word i, a day and an hour in any order, and says where it
 // ends; i: none begins there. Prepositions before its parts belong to it.
-func (s *Sentence) date(i int, now time.Time) (Date, int) {
+func (s *Sentence) readDate(i int, now time.Time) (Date, int) {
 	var day time.Time
 	var hour clock
 	end := i
@@ -77,9 +77,9 @@ func (s *Sentence) date(i int, now time.Time) (Date, int) {
 		for In("on by at for until before due", s.At(k)) || k > i && In(", the", s.At(k)) {
 			k++
 		}
-		if c, n := s.clock(k, !day.IsZero()); n > 0 && (hour == clock{} || hour.part != c.part) {
-			hour, end = hour.and(c), k+n
-		} else if d, n := s.day(k, now); n > 0 && day.IsZero() {
+		if c, n := s.readClock(k, !day.IsZero()); n > 0 && (hour == clock{} || hour.part != c.part) {
+			hour, end = hour.combineWith(c), k+n
+		} else if d, n := s.readDay(k, now); n > 0 && day.IsZero() {
 			day, end = d, k+n
 		} else {
 			break
@@ -96,9 +96,9 @@ func (s *Sentence) date(i int, now time.Time) (Date, int) {
 	return Date{minuteOf(day, hour.minute), true}, end
 }
 
-// day reads a day, or a moment such as "in two hours", at word i and says how
+// readDay reads a day, or a moment such as "in two hours", at word i and says how
 // many words name it; 0: none.
-func (s *Sentence) day(i int, now time.Time) (time.Time, int) {
+func (s *Sentence) readDay(i int, now time.Time) (time.Time, int) {
 	today := Midnight(now)
 	for _, named := range []struct {
 		names string
@@ -119,10 +119,10 @@ func (s *Sentence) day(i int, now time.Time) (time.Time, int) {
 	if s.At(i) == "in" {
 		return s.afterSpan(i, now)
 	}
-	return s.weekday(i, today)
+	return s.readWeekday(i, today)
 }
 
-// afterSpan: in three days, which is a day, and in two hours, which is a moment.
+// afterSpan reads spans: "in three days" is a day, and "in two hours" a moment.
 func (s *Sentence) afterSpan(i int, now time.Time) (time.Time, int) {
 	n, err := strconv.Atoi(s.At(i + 1))
 	if err != nil {
@@ -159,9 +159,9 @@ func (s *Sentence) inMonth(i int, today time.Time) (time.Time, int) {
 	return time.Time{}, 0
 }
 
-// weekday: Friday, this Friday, next Friday. "Next" is the day in the next
+// readWeekday: Friday, this Friday, next Friday. "Next" is the day in the next
 // week (weeks start on Monday), so on a Saturday next Monday is two days away.
-func (s *Sentence) weekday(i int, today time.Time) (time.Time, int) {
+func (s *Sentence) readWeekday(i int, today time.Time) (time.Time, int) {
 	which := s.oneOf(i, "this|next")
 	w, before := s.At(i+which), s.At(i+which-1)
 	for ahead := range 8 {
@@ -179,14 +179,14 @@ func (s *Sentence) weekday(i int, today time.Time) (time.Time, int) {
 	return time.Time{}, 0
 }
 
-// clock is a time of day; zero: none, as nobody writes 0:00 for a plan.
+// clock is a time of day. Zero stands for a missing time, because hardly anybody plans for 0:00.
 type clock struct {
 	minute int  // of the day
-	part   bool // a part of the day, which an hour makes precise: tonight at 8
+	part   bool // a part of the day; an hour makes it precise: tonight at 8
 }
 
-// and makes one time of an hour and a part of the day, in either order.
-func (c clock) and(other clock) clock {
+// combineWith makes one time of an hour and a part of the day, in either order.
+func (c clock) combineWith(other clock) clock {
 	if c == (clock{}) {
 		return other
 	}
@@ -196,22 +196,22 @@ func (c clock) and(other clock) clock {
 	return clock{minute: c.minute%720 + other.minute/720*720}
 }
 
-// clock reads a time of day at word i and says how many words name it; 0: none.
+// readClock reads a time of day at word i and says how many words name it; 0: none.
 // afterDay says that a day was named right before: Friday morning.
-func (s *Sentence) clock(i int, afterDay bool) (clock, int) {
+func (s *Sentence) readClock(i int, afterDay bool) (clock, int) {
 	lead := s.oneOf(i, "this|in_the")
 	w := s.At(i + lead)
 	part := map[string]int{"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 20, "tonight": 20}[w]
 	if part > 0 && (lead > 0 || afterDay || In("noon tonight", w)) {
 		return clock{60 * part, true}, lead + 1
 	}
-	return s.digital(i)
+	return s.readDigital(i)
 }
 
-// digital: 3pm, 3:30 pm, 15:30, and after "at" also a bare 3.
+// readDigital: 3pm, 3:30 pm, 15:30, and after "at" also a bare 3.
 //
 // Hours from 1 to 7 without a suffix are in the afternoon: hardly anybody plans for four at night.
-func (s *Sentence) digital(i int) (clock, int) {
+func (s *Sentence) readDigital(i int) (clock, int) {
 	for _, layout := range []string{"3:04 pm", "3 pm", "3:04pm", "3pm", "15:04", "15"} {
 		n := 1 + strings.Count(layout, " ")
 		at, err := time.Parse(layout, strings.ToLower(s.Span(i, i+n)))

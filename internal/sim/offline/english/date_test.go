@@ -111,7 +111,7 @@ func FuzzDates(f *testing.F) {
 		now := time.Unix(unix%4_000_000_000, 0).UTC()
 		s := Read(text)
 		for i := range s.Words {
-			d, end := s.date(i, now)
+			d, end := s.readDate(i, now)
 			if d.At.IsZero() {
 				continue
 			}

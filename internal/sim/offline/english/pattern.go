@@ -38,7 +38,7 @@ func (s *Sentence) oneOf(i int, alternatives string) int {
 // The parts that are captured take as few words as the rest of the pattern allows.
 func (s *Sentence) Match(pattern string) (Found, bool) {
 	f := Found{From: s.skipSigns(0), Texts: map[string]string{}}
-	return f, s.rest(f.From, append(strings.Fields(pattern), "$"), &f)
+	return f, s.matchFrom(f.From, append(strings.Fields(pattern), "$"), &f)
 }
 
 // Find fits a pattern to the first place where it can begin.
@@ -46,14 +46,14 @@ func (s *Sentence) Find(pattern string) (Found, bool) {
 	elements := strings.Fields(pattern)
 	f := Found{Texts: map[string]string{}}
 	for f.From = range s.Words {
-		if s.rest(f.From, elements, &f) {
+		if s.matchFrom(f.From, elements, &f) {
 			return f, true
 		}
 	}
 	return Found{}, false
 }
 
-// Cut removes what a pattern fits to, and says whether it fits anywhere.
+// Cut removes the words that a pattern fits to, and reports whether it fits anywhere.
 func (s *Sentence) Cut(pattern string) (*Sentence, Found, bool) {
 	f, ok := s.Find(pattern)
 	if !ok {
@@ -62,11 +62,11 @@ func (s *Sentence) Cut(pattern string) (*Sentence, Found, bool) {
 	return s.Without(f.From, f.To), f, true
 }
 
-// rest fits what is left of a pattern to the words from i on.
+// matchFrom fits the remaining pattern to the words from i on.
 //
 // It goes back and tries again where an element could take more words; patterns and phrases
 // are short, so that this costs little.
-func (s *Sentence) rest(i int, pattern []string, f *Found) bool {
+func (s *Sentence) matchFrom(i int, pattern []string, f *Found) bool {
 	if len(pattern) == 0 {
 		f.To = i
 		return true
@@ -74,39 +74,39 @@ func (s *Sentence) rest(i int, pattern []string, f *Found) bool {
 	element, later := pattern[0], pattern[1:]
 	switch {
 	case element == "^":
-		return i == 0 && s.rest(s.skipSigns(0), later, f)
+		return i == 0 && s.matchFrom(s.skipSigns(0), later, f)
 	case element == "$":
 		f.To = len(s.Words)
 		return s.skipSigns(i) == len(s.Words)
 	case element[0] == '<':
 		name, alternatives, literal := strings.Cut(strings.Trim(element, "<>"), "=")
 		if literal {
-			return s.literal(i, name, alternatives, later, f)
+			return s.matchLiteral(i, name, alternatives, later, f)
 		}
-		return s.capture(i, name, later, f)
+		return s.captureWords(i, name, later, f)
 	case element[0] == '[':
-		return s.literal(i, "", strings.Trim(element, "[]"), later, f) || s.rest(i, later, f)
+		return s.matchLiteral(i, "", strings.Trim(element, "[]"), later, f) || s.matchFrom(i, later, f)
 	}
-	return s.literal(i, "", element, later, f)
+	return s.matchLiteral(i, "", element, later, f)
 }
 
-// literal fits one of the alternatives at word i, past signs if need be, and then what is
-// left.
-func (s *Sentence) literal(i int, name, alternatives string, later []string, f *Found) bool {
+// matchLiteral fits one of the alternatives at word i, past signs if need be, and then the
+// remaining pattern.
+func (s *Sentence) matchLiteral(i int, name, alternatives string, later []string, f *Found) bool {
 	n := s.oneOf(i, alternatives)
 	if n == 0 && i > f.From {
 		i = s.skipSigns(i)
 		n = s.oneOf(i, alternatives)
 	}
-	if n == 0 || !s.rest(i+n, later, f) {
+	if n == 0 || !s.matchFrom(i+n, later, f) {
 		return false
 	}
 	f.Texts[name] = s.Span(i, i+n)
 	return true
 }
 
-// capture gives the name as few words as will do.
-func (s *Sentence) capture(i int, name string, later []string, f *Found) bool {
+// captureWords gives the name as few words as will do.
+func (s *Sentence) captureWords(i int, name string, later []string, f *Found) bool {
 	name, optional := strings.CutSuffix(name, "?")
 	to := i
 	if !optional {
@@ -116,7 +116,7 @@ func (s *Sentence) capture(i int, name string, later []string, f *Found) bool {
 		to = max(to, len(s.Words))
 	}
 	for ; to <= len(s.Words); to++ {
-		if s.rest(to, later, f) {
+		if s.matchFrom(to, later, f) {
 			f.Texts[name] = s.Span(i, to)
 			return true
 		}

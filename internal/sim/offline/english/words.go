@@ -1,8 +1,7 @@
-// Package english reads short English phrases by patterns: the words of a text, what a
-// pattern captures of them, and the dates and times that they name. It knows neither todos nor
-// models, and nothing of grammar.
+// Package english reads short English phrases by patterns: the words of a text, the parts that a
+// pattern captures, and dates and times. It knows neither todos nor models, and nothing of grammar.
 //
-// All of it is pure: what is relative to now gets the time from the caller.
+// All of it is pure: the caller passes the time that relative dates need.
 package english
 
 import (
@@ -18,8 +17,8 @@ type Sentence struct {
 	Words []Word
 }
 
-// Word is what stands between blanks ("3:30", "2026-12-05", "mom's", "#work"),
-// without the punctuation around it. Each sign of punctuation is a word of its own.
+// Word is a text between blanks ("3:30", "2026-12-05", "mom's", "#work"), without the punctuation
+// around it. Each sign of punctuation is a word of its own.
 type Word struct {
 	Text  string
 	Low   string // lower case, with straight apostrophes
@@ -47,7 +46,7 @@ func Read(text string) *Sentence {
 	return s
 }
 
-// IsSign says whether w is a single character of punctuation.
+// IsSign reports whether w is a single character of punctuation.
 func IsSign(w string) bool {
 	r, size := utf8.DecodeRuneInString(w)
 	return size == len(w) && unicode.IsPunct(r)
@@ -82,7 +81,7 @@ func (s *Sentence) Without(from, to int) *Sentence {
 	return &Sentence{slices.Delete(slices.Clone(s.Words), from, to)}
 }
 
-// In says whether a list of words, each between blanks, holds w.
+// In reports whether a list of words, each between blanks, holds w.
 func In(list, w string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
 
 // Stem cuts the endings of English words, roughly: what matters is that the same

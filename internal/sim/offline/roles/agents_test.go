@@ -195,8 +195,8 @@ func TestUnquoted(t *testing.T) {
 		{"the time in a quote", "a\n" + shown("N", simtest.Saturday), "a", []quoted{{"N", simtest.Saturday + "\n"}}},
 		{"no time", "Now it is late.\nNow it is 5 in the time zone UTC", "Now it is late.\nNow it is 5 in the time zone UTC", nil},
 	} {
-		own, quotes := unquoted(tt.text)
-		if own != tt.said || Said(tt.text) != own {
+		own, quotes := splitQuotes(tt.text)
+		if own != tt.said || OwnText(tt.text) != own {
 			t.Errorf("%s: said %q, want %q", tt.name, own, tt.said)
 		}
 		if diff := cmp.Diff(tt.quotes, quotes, cmp.AllowUnexported(quoted{})); diff != "" {

@@ -34,12 +34,12 @@ func findData(q geminisim.Question, into any, member string) bool {
 	return false
 }
 
-// isObjectWith says whether a line may be an object of JSON with a member.
+// isObjectWith reports whether a line may be an object of JSON with a member.
 func isObjectWith(line, member string) bool {
 	return strings.HasPrefix(line, "{") && strings.Contains(line, member)
 }
 
-// asksFor says whether a schema has a member.
+// asksFor reports whether a schema has a member.
 func asksFor(schema jsontext.Value, member string) bool {
 	var asked struct {
 		Properties map[string]jsontext.Value `json:"properties"`
@@ -61,11 +61,11 @@ type plannedStep struct {
 	Parameters struct{} `json:"parameters"`
 }
 
-// plan is the demo's planner: the answer must be about the question and, where a tool
-// is for it, rest on what the tool says.
+// planAnswer is the demo's planner: the answer must be about the question and, if a tool is for it,
+// rest on the tool's result.
 //
 // false: the schema asks for something else, which another role may know.
-func plan(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func planAnswer(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var data struct {
 		Message string `json:"user_message"`
 		Agents  []struct {
@@ -94,13 +94,12 @@ func plan(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	return value, err == nil
 }
 
-// readingTool returns the tool that a question is for, which must read and not change; ""
-// if there is none.
+// readingTool returns the tool that a question is for, or "". The tool must read and not change.
 func readingTool(message string, tools []string) string {
 	if !slices.ContainsFunc(english.Read(message).Words, func(w english.Word) bool { return english.In("check show list guess what what's which how", w.Low) }) {
 		return ""
 	}
-	asked := meanings(message)
+	asked := meaningfulStems(message)
 	for _, tool := range tools {
 		parts := strings.Split(tool, "_")
 		reads := slices.ContainsFunc(parts, func(p string) bool { return english.In("list get show search", p) })
@@ -111,11 +110,11 @@ func readingTool(message string, tools []string) string {
 	return ""
 }
 
-// judge is the demo's judge: what shares a word with the question or the results of tools
+// judgeAnswer is the demo's judge: what shares a word with the question or the results of tools
 // passes.
 //
 // All criteria get the same verdict.
-func judge(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func judgeAnswer(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var data struct {
 		Message  string       `json:"user_message"`
 		Answer   string       `json:"answer"`
@@ -127,11 +126,11 @@ func judge(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	if !asksFor(schema, "verdicts") || !findData(q, &data, `"answer"`) {
 		return nil, false
 	}
-	known := meanings(data.Message)
+	known := meaningfulStems(data.Message)
 	for _, r := range data.Results {
-		known = append(known, meanings(strings.NewReplacer(`"`, " ", ":", " ", ",", " ", "{", " ", "}", " ", "[", " ", "]", " ", "_", " ").Replace(r.Result))...)
+		known = append(known, meaningfulStems(strings.NewReplacer(`"`, " ", ":", " ", ",", " ", "{", " ", "}", " ", "[", " ", "]", " ", "_", " ").Replace(r.Result))...)
 	}
-	shares := slices.ContainsFunc(meanings(data.Answer), func(w string) bool { return slices.Contains(known, w) })
+	shares := slices.ContainsFunc(meaningfulStems(data.Answer), func(w string) bool { return slices.Contains(known, w) })
 	type verdict struct {
 		ID       string `json:"id"`
 		Passed   bool   `json:"passed"`

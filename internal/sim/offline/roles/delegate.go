@@ -15,16 +15,16 @@ import (
 // delegatePrefix begins the names of these functions (DelegatePrefix in package router).
 const delegatePrefix = "delegate_to_"
 
-// researcher answers a request by its steps and, if it may call an agent, by what that one
-// says. The request is the last message of the user's that is more than results of calls.
-func researcher(q geminisim.Question) geminisim.Answer {
+// answerResearch answers a request by its steps and, if it may call an agent, by that agent's
+// result. The request is the last message of the user's that is more than results of calls.
+func answerResearch(q geminisim.Question) geminisim.Answer {
 	begin := LastRequest(q.Messages)
 	if begin < 0 {
-		return text(research(""))
+		return text(researchNotes(""))
 	}
-	request := Said(q.Messages[begin].Text)
+	request := OwnText(q.Messages[begin].Text)
 	if r, ok := delegateResult(q.Messages[begin+1:]); ok {
-		return text(research(request) + "\n\n" + wordResult(r))
+		return text(researchNotes(request) + "\n\n" + wordResult(r))
 	}
 	for _, f := range q.Functions {
 		if strings.HasPrefix(f.Name, delegatePrefix) && q.MayCall {
@@ -34,7 +34,7 @@ func researcher(q geminisim.Question) geminisim.Answer {
 			}
 		}
 	}
-	return text(research(request))
+	return text(researchNotes(request))
 }
 
 // delegateResult returns the first result of an agent that was called.
@@ -49,7 +49,7 @@ func delegateResult(messages []geminisim.Message) (geminisim.Result, bool) {
 	return geminisim.Result{}, false
 }
 
-// wordResult words what came of a call of another agent.
+// wordResult words the result of another agent.
 func wordResult(r geminisim.Result) string {
 	var fields struct {
 		Output string `json:"output"`
@@ -63,8 +63,8 @@ func wordResult(r geminisim.Result) string {
 	return "From the " + who + ": " + Clip(fields.Output)
 }
 
-// sources is what the demo's librarian says.
-func sources(request string) string {
+// sourcesText is the answer of the demo's librarian.
+func sourcesText(request string) string {
 	_, subject, ok := strings.Cut(request, ": ")
 	if !ok {
 		subject = request

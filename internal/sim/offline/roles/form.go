@@ -13,9 +13,9 @@ import (
 // internal/quality/structured). The two must change together.
 const writtenHeading = "The answer that was written"
 
-// written puts the answer of a turn into the object that a client wants, where all that the
-// object must have are texts without rules. It knows no more of a text than the text.
-func written(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+// fillForm puts the answer of a turn into the object that a client wants, where all that the object
+// must have are texts without rules. It does not interpret the text.
+func fillForm(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	_, others, _ := conversationOf(q.Messages)
 	answer := ""
 	for _, o := range others {
@@ -45,7 +45,7 @@ func written(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool)
 	return value, err == nil && len(object) > 0
 }
 
-// plainText says whether any text fits a schema.
+// plainText reports whether any text fits a schema.
 func plainText(schema map[string]jsontext.Value) bool {
 	for keyword := range schema {
 		if keyword != "type" && keyword != "description" && keyword != "title" {

@@ -23,12 +23,12 @@ func TestWritten(t *testing.T) {
 		`{"type":"object","additionalProperties":false}`:                                           "",
 		`{"type":"object","properties":{"sum":{"type":"string"}},"required":["other"]}`:            "",
 	} {
-		got, ok := written(jsontext.Value(schema), geminisim.Question{Messages: talk})
+		got, ok := fillForm(jsontext.Value(schema), geminisim.Question{Messages: talk})
 		if ok != (want != "") || ok && string(got) != want {
 			t.Errorf("%s: %s, %t, want %s", schema, got, ok, want)
 		}
 	}
-	if got, ok := written(jsontext.Value(`{"type":"object"}`), geminisim.Question{Messages: []geminisim.Message{user("Hi")}}); ok {
+	if got, ok := fillForm(jsontext.Value(`{"type":"object"}`), geminisim.Question{Messages: []geminisim.Message{user("Hi")}}); ok {
 		t.Errorf("without an answer: %s", got)
 	}
 }

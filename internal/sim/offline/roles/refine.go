@@ -16,13 +16,13 @@ const wildly = 4567
 
 var numbers = regexp.MustCompile(`\d+`)
 
-// rewritten answers a request to write an answer once more, whose last message names the
-// criteria that failed: the same answer, with the numbers that no tool has reported put right.
-// Of a wild guess it makes another one.
+// rewriteAnswer answers a request to write an answer once more, whose last message names the
+// criteria that failed: the same answer, with the numbers that no tool has reported put right. A
+// wild guess gets another guess.
 //
 // false: nothing is to be written again. It is tried before all other rules, as its request
 // looks like none of a visitor's.
-func rewritten(q geminisim.Question) (string, bool) {
+func rewriteAnswer(q geminisim.Question) (string, bool) {
 	var asked struct {
 		Response string `json:"original_response"`
 		Failed   []struct {
@@ -43,7 +43,7 @@ func rewritten(q geminisim.Question) (string, bool) {
 	known, used := map[string]bool{}, numbers.FindAllString(asked.Response, -1)
 	var spare []string // of the results, and not in the answer
 	for _, r := range data.Results {
-		for _, n := range r.counts() {
+		for _, n := range r.backedNumbers() {
 			if !known[n] && !slices.Contains(used, n) {
 				spare = append(spare, n)
 			}
@@ -60,15 +60,15 @@ func rewritten(q geminisim.Question) (string, bool) {
 	}), true
 }
 
-// toolResult is what a request says about a tool.
+// toolResult is a tool's result in a request.
 type toolResult struct {
 	Tool   string `json:"tool"`
 	Result string `json:"result"`
 }
 
-// counts returns how many items there are in each list of the result, and the numbers that
+// backedNumbers returns how many items there are in each list of the result, and the numbers that
 // stand in it on their own.
-func (r toolResult) counts() (all []string) {
+func (r toolResult) backedNumbers() (all []string) {
 	var v any
 	if json.Unmarshal([]byte(r.Result), &v) != nil {
 		return numbers.FindAllString(r.Result, -1)

@@ -12,11 +12,11 @@ import (
 	"sluice/internal/sim/geminisim"
 )
 
-// The roles of the example workflows: the first word of the system instruction says which
-// one an agent has. What they answer depends on the request alone.
+// The roles of the example workflows: the first word of the system instruction names the role of an
+// agent. Their answers depend on the request alone.
 
-// role returns the answer of an agent with a role; ok is false for all others.
-func role(q geminisim.Question) (a geminisim.Answer, ok bool) {
+// answerAgent returns the answer of an agent with a role; ok is false for all others.
+func answerAgent(q geminisim.Question) (a geminisim.Answer, ok bool) {
 	words := strings.Fields(q.System)
 	if len(words) == 0 {
 		return a, false
@@ -24,23 +24,23 @@ func role(q geminisim.Question) (a geminisim.Answer, ok bool) {
 	request, others, earlier := conversationOf(q.Messages)
 	switch words[0] {
 	case "Triage":
-		return text(triage(request)), true
+		return text(triageJSON(request)), true
 	case "Researcher":
-		return researcher(q), true
+		return answerResearch(q), true
 	case "Librarian":
-		return text(sources(request)), true
+		return text(sourcesText(request)), true
 	case "Writer":
-		return text(write(request, others, earlier)), true
+		return text(writeReport(request, others, earlier)), true
 	}
 	return geminisim.Answer{}, false
 }
 
-// conversationOf returns the last message of the user, what it quotes of others, and the
-// messages before it.
+// conversationOf returns the last message of the user, the quotes of others in it, and the messages
+// before it.
 func conversationOf(messages []geminisim.Message) (request string, others []quoted, earlier []geminisim.Message) {
 	for i, m := range slices.Backward(messages) {
 		if !m.Model {
-			request, others = unquoted(m.Text)
+			request, others = splitQuotes(m.Text)
 			return request, others, messages[:i]
 		}
 	}
@@ -53,8 +53,8 @@ var (
 	askedFor = regexp.MustCompile(`(?i)^(?:what|how|why|when|where|which|who|tell me about|research|compare)\b`)
 )
 
-// triage sorts a request: {"kind":"refund","amount":30}.
-func triage(request string) string {
+// triageJSON sorts a request: {"kind":"refund","amount":30}.
+func triageJSON(request string) string {
 	value := struct {
 		Kind   string         `json:"kind"`
 		Amount jsontext.Value `json:"amount"`
@@ -78,15 +78,15 @@ func triage(request string) string {
 	return string(out)
 }
 
-// research makes notes on what it is asked.
-func research(request string) string {
+// researchNotes makes notes on a request.
+func researchNotes(request string) string {
 	subject := strings.Trim(strings.TrimSpace(request), "?.!")
 	return fmt.Sprintf("Notes on “%s”: the demo model knows no facts, so these are its steps. First define the terms, then compare two sources, then say what is unsure.", subject)
 }
 
-// write answers from the results of earlier steps. Asked to change something, it writes more. The
+// writeReport answers from the results of earlier steps. Asked to change something, it writes more. The
 // draft of an earlier step is given as it is.
-func write(request string, others []quoted, earlier []geminisim.Message) string {
+func writeReport(request string, others []quoted, earlier []geminisim.Message) string {
 	for _, o := range others {
 		if strings.HasPrefix(o.about, answerOfStep) && strings.HasPrefix(o.text, greeting) {
 			return strings.TrimSpace(o.text)
@@ -96,14 +96,14 @@ func write(request string, others []quoted, earlier []geminisim.Message) string 
 	if better { // a critic asks; the user's own request came before
 		for _, m := range earlier {
 			if !m.Model {
-				request = Said(m.Text)
+				request = OwnText(m.Text)
 				break
 			}
 		}
 	}
 	var found []string
 	for _, o := range others {
-		found = append(found, sentences(o)...)
+		found = append(found, sentencesOf(o)...)
 	}
 	body := draftBegins + "\n\n- " + strings.Join(found, "\n- ")
 	if len(found) == 0 {
@@ -129,7 +129,7 @@ func resultSentences(tool, result string) []string {
 	case strings.HasPrefix(tool, delegatePrefix): // who called it says so
 		return nil
 	case tool == "refund":
-		return []string{fmt.Sprintf("Your refund was paid: %s.", fact(result, "amount")+" EUR")}
+		return []string{fmt.Sprintf("Your refund was paid: %s.", memberText(result, "amount")+" EUR")}
 	}
 	var todos struct {
 		Todos []jsontext.Value `json:"todos"`
@@ -143,8 +143,8 @@ func resultSentences(tool, result string) []string {
 	return []string{fmt.Sprintf("%s says %s.", tool, Clip(result))}
 }
 
-// sentences words what an earlier step reports.
-func sentences(o quoted) (list []string) {
+// sentencesOf words the report of an earlier step.
+func sentencesOf(o quoted) (list []string) {
 	if rest, ok := strings.CutPrefix(o.about, "Result of the tool "); ok {
 		tool, _, _ := strings.Cut(rest, " ")
 		return resultSentences(tool, o.text)
@@ -160,8 +160,8 @@ func sentences(o quoted) (list []string) {
 	return list
 }
 
-// fact is a member of an object in JSON, as text; "?" if there is no object.
-func fact(object, name string) string {
+// memberText returns a member of a JSON object as text, or "?" without an object.
+func memberText(object, name string) string {
 	var members map[string]jsontext.Value
 	if json.Unmarshal([]byte(object), &members) != nil {
 		return "?"
@@ -178,9 +178,9 @@ func Clip(s string) string {
 	return s
 }
 
-// critic is the demo's critic: it wants a draft to begin with a greeting. It answers
+// judgeDraft is the demo's critic: it wants a draft to begin with a greeting. It answers
 // requests whose schema asks for a score, passed and feedback.
-func critic(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func judgeDraft(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	for _, name := range []string{"score", "passed", "feedback"} {
 		if !asksFor(schema, name) {
 			return nil, false

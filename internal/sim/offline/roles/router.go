@@ -16,10 +16,10 @@ import (
 	"sluice/internal/sim/offline/english"
 )
 
-// route is the demo's router: it chooses agents from the catalogue of the prompt, for a
+// routeRequest is the demo's router: it chooses agents from the catalogue of the prompt, for a
 // request of structured output whose schema asks for an agentId. How well it does says
 // nothing of a language model.
-func route(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func routeRequest(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var asked struct {
 		Properties map[string]struct {
 			Enum []string `json:"enum"`
@@ -39,7 +39,7 @@ func route(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 			break
 		}
 	}
-	value, err := json.Marshal(choose(readCatalogue(prompt, ids), readRequest(prompt), ids))
+	value, err := json.Marshal(chooseAgents(readCatalogue(prompt, ids), readRequest(prompt), ids))
 	return value, err == nil
 }
 
@@ -51,7 +51,7 @@ type choice struct {
 	Additional []string `json:"additionalAgents,omitempty"`
 }
 
-// profile is what the catalogue says of an agent: words and how much they count.
+// profile is an agent's entry in the catalogue: words and their weights.
 type profile struct {
 	id     string
 	weight map[string]float64
@@ -73,12 +73,12 @@ func readCatalogue(prompt string, ids []string) (profiles []profile) {
 		}
 		p := profile{id: id, weight: map[string]float64{}}
 		description, capabilities, _ := strings.Cut(prompt[at[4]:at[5]], "Capabilities:")
-		p.learn(strings.ReplaceAll(id, "-", " "), 2)
-		p.learn(description, 1)
-		p.learn(capabilities, 2)
+		p.addWords(strings.ReplaceAll(id, "-", " "), 2)
+		p.addWords(description, 1)
+		p.addWords(capabilities, 2)
 		for line := range strings.SplitSeq(prompt[at[1]:end], "\n") {
 			if example, ok := strings.CutPrefix(line, "  example: "); ok {
-				p.learn(example, 1.5)
+				p.addWords(example, 1.5)
 			}
 		}
 		profiles = append(profiles, p)
@@ -91,8 +91,8 @@ const common = "the a an my our your this to of for and with about on in at up f
 	"agent control controls manage manages handle handles turn set make put please can could would want need thing get change " +
 	"off down what how show tell do does are be there all by or into"
 
-// learn gives the words of a text a weight. A word keeps the greatest one that it was given.
-func (p *profile) learn(text string, weight float64) {
+// addWords gives the words of a text a weight. A word keeps the greatest one that it was given.
+func (p *profile) addWords(text string, weight float64) {
 	for _, w := range english.Read(text).Words {
 		if meaning := english.Stem(w.Low); !english.IsSign(w.Low) && !english.In(common, w.Low) {
 			p.weight[meaning] = max(p.weight[meaning], weight)
@@ -108,7 +108,7 @@ func (p *profile) score(words []string) (sum float64) {
 	return sum
 }
 
-// readRequest returns the user's request, which the prompt ends with.
+// readRequest returns the user's request, at the end of the prompt.
 func readRequest(prompt string) string {
 	const mark = "User request:"
 	if i := strings.LastIndex(prompt, mark); i >= 0 {
@@ -117,16 +117,16 @@ func readRequest(prompt string) string {
 	return prompt
 }
 
-// askedBack is what stands between a request and the user's answer to a question about it:
-// the question names all agents, and is not the user's.
+// askedBack matches the text between a request and the user's answer to a question about it. The
+// question names all agents and is not the user's.
 var askedBack = regexp.MustCompile(`(?s)\n\nThe assistant asked:.*?\n\nThe user answered:`)
 
-// choose scores each clause of a request against the agents.
-func choose(agents []profile, request string, ids []string) choice {
+// chooseAgents scores each clause of a request against the agents.
+func chooseAgents(agents []profile, request string, ids []string) choice {
 	var chosen []string
 	sure, unclear := 1.0, 0
 	for _, clause := range Clauses(request) {
-		id, confidence := bestAgent(agents, meanings(clause))
+		id, confidence := bestAgent(agents, meaningfulStems(clause))
 		switch {
 		case id == "":
 			unclear++
@@ -151,8 +151,8 @@ func Clauses(text string) []string {
 	return strings.Split(cut.Replace(text), "\n")
 }
 
-// meanings are the stems of the words of a text, without those that say nothing.
-func meanings(text string) (words []string) {
+// meaningfulStems are the stems of the words of a text, without those that say nothing.
+func meaningfulStems(text string) (words []string) {
 	for _, w := range english.Read(text).Words {
 		if !english.IsSign(w.Low) && !english.In(common, w.Low) {
 			words = append(words, english.Stem(w.Low))
@@ -185,7 +185,7 @@ var vague = regexp.MustCompile(`(?i)\b(it|that|this|them|something|everything|co
 
 // noChoice is for a request that fits nobody: a vague one is worth a question.
 func noChoice(agents []profile, request string, ids []string) choice {
-	fallback := ids[len(ids)-1] // what is not an agent comes last
+	fallback := ids[len(ids)-1] // an id that is not an agent comes last
 	if len(agents) > 0 && (vague.MatchString(request) || len(strings.Fields(request)) <= 2) {
 		return choice{agents[0].id, 0.3, "It is not clear what the request is about.", nil}
 	}
