@@ -52,8 +52,8 @@ func newProbes() *probes {
 	}
 }
 
-// takePlace takes a place or says why there is none. leave must be called once.
-func (p *probes) takePlace() (leave func(), err error) {
+// claimPlace takes a place or says why there is none. leave must be called once.
+func (p *probes) claimPlace() (leave func(), err error) {
 	select {
 	case <-p.ended:
 		return nil, &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
@@ -97,7 +97,7 @@ func (pr *prober) streamTicks(w http.ResponseWriter, r *http.Request, who *acces
 	if err != nil {
 		return err
 	}
-	leave, err := pr.takePlace()
+	leave, err := pr.claimPlace()
 	if err != nil {
 		return err
 	}

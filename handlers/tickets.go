@@ -271,7 +271,7 @@ func (to *ticketOffice) openTicket(r *http.Request, of rule) (*ticket, *access.I
 		return nil, nil, access.Invalid("form")
 	}
 	if len(query["ticket"]) > 1 || len(query) > 1 {
-		return nil, nil, refuseBeside(query)
+		return nil, nil, refuseAlongside(query)
 	}
 	if to.senders.door != nil && isShown(r) { // else a proxy in front may have asked for it
 		return nil, nil, access.Invalid("several")
@@ -320,8 +320,8 @@ func (to *ticketOffice) ownTurn(ctx context.Context, t *ticket) (string, error) 
 	return to.tasks.KeyedTurn(ctx, t.Tenant, p.Owner(query.Get("user_id")), t.Key)
 }
 
-// refuseBeside refuses what stands next to a ticket.
-func refuseBeside(query url.Values) error {
+// refuseAlongside refuses what stands next to a ticket.
+func refuseAlongside(query url.Values) error {
 	e := new(chat.ValidationError)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if name != "ticket" || len(query[name]) > 1 {

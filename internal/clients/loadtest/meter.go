@@ -47,13 +47,13 @@ func newMeter(r *runner, proc procfs) *meter {
 
 // firstSample takes the first sample and returns its time.
 func (m *meter) firstSample() time.Time {
-	m.from = m.takeSample()
+	m.from = m.readSample()
 	return m.from.at
 }
 
-// takeSample takes all figures now. Those of a process that cannot be read have an error in
+// readSample takes all figures now. Those of a process that cannot be read have an error in
 // their place; the rest counts all the same.
-func (m *meter) takeSample() sample {
+func (m *meter) readSample() sample {
 	t := &m.run.tally
 	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: errNoPID}
 	s.generator, s.noGenerator = m.proc.usageOf("self")
@@ -75,14 +75,14 @@ func (m *meter) watchRun(ended <-chan struct{}) {
 	for {
 		select {
 		case <-ended:
-			m.to = m.takeSample()
+			m.to = m.readSample()
 			if !warm {
 				m.from = m.to
 			}
 			return
 		case <-ticker.C:
 		}
-		s := m.takeSample()
+		s := m.readSample()
 		if !warm && !s.at.Before(m.run.measureFrom) {
 			warm, m.from = true, s
 		}

@@ -65,9 +65,9 @@ func (l *listener) setWatched(topic string, watched bool) {
 	}
 }
 
-// takePending returns which topics are to be followed or left since the last time, and
+// clearPending returns which topics are to be followed or left since the last time, and
 // forgets them.
-func (l *listener) takePending() map[string]bool {
+func (l *listener) clearPending() map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pending := l.pending
@@ -91,7 +91,7 @@ func (l *listener) followChannels() {
 		case <-l.wake:
 		}
 		var begin, end []string
-		for topic, watched := range l.takePending() {
+		for topic, watched := range l.clearPending() {
 			switch {
 			case watched && asked[topic]:
 				l.hub.Signal(topic) // it was confirmed before
