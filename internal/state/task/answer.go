@@ -1,7 +1,6 @@
-// This file gathers what a task's document will say of a turn, from the same events that
-// clients get. It is fed one event after the other, keeps text once and notes whose parts
-// of it are, so that an answer of several agents needs no copy of each. Nothing is written
-// here.
+// This file gathers the facts of a turn for its task's document, from the events that clients get.
+// It takes one event after the other. It keeps text once, with a list of the parts by agent, so an
+// answer of several agents is not copied. It writes to no store.
 
 package task
 
@@ -12,15 +11,16 @@ import (
 	"sluice/stream"
 )
 
-// answer is what a task's document says of a turn. It is gathered while the turn is sent.
+// answer holds the facts of a turn that go into its task's document. It is gathered while the turn
+// is sent.
 //
-// One goroutine uses it, that of the turn. text may be lent from a pool (buffer.go): what
-// outlives the turn is copied.
+// Only the goroutine of the turn uses it. The text may be lent from a pool (buffer.go), so data
+// that outlives the turn is copied.
 type answer struct {
 	stream.Fold
 	// text is the answer as clients saw it, to its last byte.
 	text []byte
-	// lent is the buffer of text; nil: it is none of the service's.
+	// lent is the pool's buffer of text, or nil if the text has another buffer.
 	lent *[]byte
 	// spans say which agent wrote which part of text, where the document names agents.
 	spans []span
@@ -38,7 +38,7 @@ func (a *answer) borrowBuffer(from *buffers) {
 // giveBack ends the answer of a turn that is over: the store has all of it.
 func (a *answer) giveBack(to *buffers) {
 	if a.lent != nil {
-		*a.lent = a.text // which may have grown
+		*a.lent = a.text // it may have grown
 		to.put(a.lent)
 		a.lent, a.text, a.spans = nil, nil, nil
 	}
@@ -69,7 +69,8 @@ func (a *answer) cutText(size int) {
 	}
 }
 
-// openQuestions returns the ids of the questions that wait for a person, and what the first one says.
+// openQuestions returns the ids of the questions that wait for a person, and the prompt of the
+// first one.
 func (a *answer) openQuestions() (ids []string, prompt string) {
 	for _, q := range a.Questions {
 		ids, prompt = append(ids, q.ID), cmp.Or(prompt, q.Prompt)
@@ -79,7 +80,7 @@ func (a *answer) openQuestions() (ids []string, prompt string) {
 
 // longestWait is how long a person may take to answer.
 //
-// 0: no question says until when. A time that cannot be read counts as none.
+// 0: no question says until when. A time that cannot be read does not count.
 func (a *answer) longestWait() (longest time.Duration) {
 	for _, q := range a.Questions {
 		if at, err := time.Parse(stream.ExpiryFormat, q.ExpiresAt); err == nil {
@@ -95,8 +96,8 @@ type span struct {
 	from, to int
 }
 
-// markSpeaker notes whose the end of the text is. What an agent says in one go is one span, unless
-// another run began meanwhile: that one has not said what was before.
+// markSpeaker notes whose the end of the text is. Adjacent text of one agent is one span, unless
+// another run began in between: the new run did not write the earlier text.
 func (a *answer) markSpeaker(agent string) {
 	if len(a.Runs) == 0 {
 		return
@@ -108,7 +109,7 @@ func (a *answer) markSpeaker(agent string) {
 	a.spans = append(a.spans, span{agent, a.Size, len(a.text)})
 }
 
-// textOfRun returns what the agent of a run has said since the run began.
+// textOfRun returns the text that the agent of a run has written since the run began.
 //
 // A run of the same agent before it does not count, a later one does.
 func (a *answer) textOfRun(run stream.Run) string {

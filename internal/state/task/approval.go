@@ -14,8 +14,8 @@ import (
 	"sluice/internal/state/store"
 )
 
-// A task that waits for a person is taken up by who has an answer: of several one
-// succeeds, because the task changes with it.
+// A task that waits for a person continues with the first answer. Several answers cannot all
+// succeed, because the task changes with each.
 
 // How long, and how often, an answer waits for the end of the turn that asked: its client
 // can be faster than the store. And how long it waits for a turn that continues with the answer

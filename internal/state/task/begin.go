@@ -1,7 +1,6 @@
-// This file begins to keep a turn: it claims the idempotency key, then makes a task or
-// takes up the one that waits. Nothing of the turn has run by then, so that every refusal
-// is a plain reply. A turn that can do without a store runs without being kept if the store
-// is unavailable.
+// This file begins to keep a turn: it claims the idempotency key, then makes a task or takes up the
+// one that waits. The turn has run nothing by then, so every refusal is a plain reply. A turn that
+// can do without a store runs without being kept if the store is unavailable.
 
 package task
 
@@ -32,8 +31,8 @@ var ErrNoRoom = errors.New("the store is full")
 // do without, and ErrNoRoom if it is full; a *Replay; a *fault.Error; a *chat.ValidationError if the task waits for
 // no input. It sets in Request.Chat which question its input answers. End must be called on the Turn.
 //
-// A turn cannot do without the store if the store is required, if the turn is a run, or if
-// the request names a key or a task; a key that was made of the request is none.
+// A turn needs the store if the store is required, if the turn is a run, or if the request names a
+// key or a task. A key that was made of the request does not count.
 func (s *turnStarter) Begin(ctx context.Context, req Request) (*Turn, error) {
 	t := s.newTurn(ctx, req)
 	err := s.beginStored(ctx, t, req)
@@ -148,7 +147,7 @@ func (s *turnStarter) openTask(ctx context.Context, t *Turn, req *Request) error
 	return err
 }
 
-// mayRecall says whether the request may answer what a task of its conversation asks.
+// mayRecall reports whether the request may answer the question of a task of its conversation.
 func (r *Request) mayRecall() bool {
 	return r.Recall && r.Chat.ConversationID != "" && !r.Chat.Principal.IsAnonymous()
 }
@@ -181,8 +180,8 @@ func (s *turnStarter) createTask(ctx context.Context, t *Turn, req *Request) err
 	return err
 }
 
-// newTurn makes a turn. Its context is not the request's: what is stored must be
-// stored also when the client has gone.
+// newTurn makes a turn. Its context is not the request's: the store must get the turn also when the
+// client has left.
 func (s *turnStarter) newTurn(ctx context.Context, req Request) *Turn {
 	id, now := newID(chat.TurnPrefix), time.Now()
 	t := &Turn{

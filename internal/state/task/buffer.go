@@ -7,8 +7,8 @@ package task
 import "sync"
 
 const (
-	// firstBuffer is room for what a few deltas take, and keepBuffer the largest buffer
-	// that is used again: the turn that needed more was an exception.
+	// firstBuffer is room for a few deltas, and keepBuffer is the largest buffer that is used
+	// again. A turn with a larger one was an exception.
 	firstBuffer, keepBuffer = 2 << 10, 64 << 10
 )
 

@@ -5,11 +5,11 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Caller is who asks for tasks. The zero value is any caller.
+// Caller is the sender of a request for tasks. The zero value is any caller.
 type Caller struct {
 	Principal chat.Principal
 	UserID    string
-	// Inspects says that c reads, and may read what belongs to anybody in the tenant.
+	// Inspects is true if c reads, and may read the records of anybody in the tenant.
 	Inspects bool
 }
 
@@ -19,7 +19,7 @@ func (c Caller) Owner() string { return c.Principal.Owner(c.UserID) }
 // ownsTask says whether a task may be shown to c.
 func (c Caller) ownsTask(t store.Task) bool { return c.mayFind(t.Tenant, t.User) }
 
-// mayFind says whether what belongs to an owner in a tenant may be shown to c.
+// mayFind reports whether records of an owner in a tenant may be shown to c.
 func (c Caller) mayFind(tenant, owner string) bool {
 	if tenant != c.Principal.Tenant {
 		return false
@@ -27,7 +27,7 @@ func (c Caller) mayFind(tenant, owner string) bool {
 	return c.Inspects && chat.IsProved(owner) || c.Principal.Finds(owner, c.UserID)
 }
 
-// sharesTenant says whether something belongs to somebody of c's tenant who was asked like c, or was not.
+// sharesTenant reports whether an owner is in c's tenant, and is authenticated if and only if c is.
 func (c Caller) sharesTenant(tenant, owner string) bool {
 	return tenant == c.Principal.Tenant && chat.IsProved(owner) == (c.Principal.ID != "")
 }

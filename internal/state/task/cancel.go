@@ -52,9 +52,8 @@ func notCancelable() error {
 
 // requestCancel has the process that runs a task end it.
 //
-// A turn of this process is ended directly. For another one the wish is kept in an index
-// that the process reads, and in the task itself, so that a signal which is lost delays it
-// only.
+// A turn of this process is ended directly. For a turn of another process the request is stored in
+// an index that the process reads, and in the task. A lost signal therefore only delays the cancel.
 func (s *taskCanceller) requestCancel(ctx context.Context, id string, t store.Task) error {
 	if s.turns.stopTurn(id) {
 		return nil
@@ -121,11 +120,10 @@ func (s *taskCanceller) onceCanceled(id string, t store.Task, ended func(context
 	}
 }
 
-// Forget removes the tasks and logs of a conversation of c's. What runs is cancelled
-// before, and given a moment to end: it keeps nothing more of itself then.
+// Forget removes the tasks and logs of a conversation of c's. Running turns are cancelled before,
+// and get a moment to end, so that they store nothing afterwards.
 //
-// Turns that do not end within patience are removed all the same: what they write
-// afterwards finds no task.
+// Turns that do not end within patience are removed as well. Their later writes find no task.
 func (s *taskCanceller) Forget(ctx context.Context, c Caller, conversation string) error {
 	if c.Principal.IsAnonymous() { // the id of a conversation can be guessed
 		return nil
@@ -146,7 +144,7 @@ func (s *taskCanceller) Forget(ctx context.Context, c Caller, conversation strin
 
 // forEachTask does something to all tasks of a list.
 //
-// do may change what is listed: the cursor continues behind the last task that was seen.
+// do may change the listed tasks: the cursor continues behind the last task that was seen.
 func (s *taskCanceller) forEachTask(ctx context.Context, q store.Query, do func(context.Context, string, store.Task) error) error {
 	for {
 		page, err := s.cfg.Store.Tasks(ctx, q)
@@ -172,8 +170,8 @@ const (
 	lookAgain = 50 * time.Millisecond
 )
 
-// awaitEnd waits until a turn that was cancelled has ended. One whose process is dead keeps
-// nothing, so it is not waited for longer than for others.
+// awaitEnd waits until a turn that was cancelled has ended. A turn whose process is dead stores
+// nothing, so the wait for it is not longer than for others.
 func (s *taskCanceller) awaitEnd(ctx context.Context, id string, _ store.Task) error {
 	for {
 		if t, err := s.cfg.Store.Task(ctx, id); err != nil || t.State != Working {

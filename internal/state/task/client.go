@@ -7,8 +7,8 @@ import (
 	"sluice/stream"
 )
 
-// ErrBroken says that the client's stream ends here, without Done: the client comes back for
-// what follows, and gets it from the log.
+// ErrBroken says that the client's stream ends here, without Done. The client comes back for the
+// remaining events, and gets them from the log.
 var ErrBroken = errors.New("the turn is another process's")
 
 // receiver is the client of a turn. It gets an event once the log has it, nothing more once
@@ -17,7 +17,7 @@ type receiver struct {
 	next     stream.Output
 	discard  func() // drops what next holds back; see Turn.OnBreak
 	detached bool   // the turn continues without it
-	broken   bool   // it gets nothing more, not even an end
+	broken   bool   // it gets no further event, not even a Done
 	hasLeft  bool   // a write has failed, of a turn that is detached
 	presence atomic.Int32
 	alone    *atomic.Int64 // counts the turns that continue without their client
@@ -38,7 +38,7 @@ func (c *receiver) write(s stream.Stamp, ev stream.Event) error {
 	return c.recordLeave(c.next.Write(s, ev))
 }
 
-// flush sends what was written.
+// flush sends the written events.
 func (c *receiver) flush() error {
 	if c.hasLeft {
 		return nil
@@ -46,7 +46,8 @@ func (c *receiver) flush() error {
 	return c.recordLeave(c.next.Flush())
 }
 
-// recordLeave notes that the client has left. A turn that continues without it has no error then.
+// recordLeave notes that the client has left. If the turn continues without its client, recordLeave
+// returns nil.
 func (c *receiver) recordLeave(err error) error {
 	if err == nil || !c.detached {
 		return err
@@ -79,7 +80,7 @@ func (c *receiver) breakOff() error {
 	return ErrBroken
 }
 
-// leaveOff ends the client's stream with what was written, if all of it may be sent.
+// leaveOff ends the client's stream with the written events, if all of them may be sent.
 func (c *receiver) leaveOff(all bool) error {
 	if all && !c.hasLeft {
 		_ = c.next.Flush()

@@ -1,6 +1,6 @@
-// This file ends the log of a turn in place of the process that ran it. What it adds goes through
-// the guard of every turn and is stored like all else, so that each reader's encoder writes it
-// as any other end. Figures are what the log reports.
+// This file ends the log of a turn in place of the process that ran it. The events that it adds
+// pass the guard of every turn and are stored like all others. So each reader's encoder writes them
+// as any other end. Its figures are those of the log.
 
 package task
 
@@ -13,9 +13,9 @@ import (
 	"sluice/stream"
 )
 
-// closingEvents returns what a log still needs so that its turn is whole: the ends of what is
-// under way, err, and Done; and the number of the last event. It returns 0 if the turn is
-// whole already. Each event that is added goes to said.
+// closingEvents returns the events that complete a log, and the number of the last one: the ends of
+// open calls and runs, err, and Done. It returns 0 if the turn is whole already. Each event that is
+// added goes to said.
 func (k stored) closingEvents(err error, at time.Duration, said *answer) (data []byte, n int) {
 	c := &closing{n: k.last, at: at, answer: said, claims: k.claims}
 	if k.claims > 0 {
@@ -56,12 +56,11 @@ func endOf(run stream.Run, err *fault.Error, at time.Duration) *stream.AgentRun 
 	return &ev
 }
 
-// closing is the sink that stores what is added to a turn.
+// closing is the sink that stores the events that are added to a turn.
 type closing struct {
-	stream.Fold      // of what the log has reported, and of what is added
+	stream.Fold      // of the logged events, and of the added ones
 	open        bool // before, nothing is stored: it is in the log
-	// n and at are those of the last event, and data is what is appended to
-	// end the log.
+	// n and at belong to the last event, and data is appended to end the log.
 	n      int
 	at     time.Duration
 	data   []byte
@@ -147,8 +146,8 @@ func (c *closing) fillDone(done *stream.Done) {
 	}
 }
 
-// sumRuns fills in what the agents of the turn have used, and how they ended. It returns the usage
-// of delegates.
+// sumRuns fills in the usage of the turn's agents, and how they ended. It returns the usage of
+// delegates.
 func (c *closing) sumRuns(done *stream.Done) (delegates chat.Usage) {
 	for _, p := range c.Runs {
 		if u := p.Usage; u != nil {

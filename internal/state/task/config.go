@@ -12,7 +12,7 @@ import (
 	"sluice/internal/state/task/record"
 )
 
-// Store is what this package needs of a store.
+// Store has the methods of a store that this package needs.
 type Store interface {
 	store.Tasks
 	store.Logs
@@ -59,7 +59,7 @@ type Config struct {
 	// Required refuses turns while the store is unavailable; else they run, and nobody
 	// can resume them.
 	Required bool
-	// Trace says what the trace of a task holds.
+	// Trace configures the content of a task's trace.
 	Trace record.Spec
 	// Retention says for how long records are kept behind the end of a task; see
 	// SetRetention. Forget removes what else is kept of a task.
@@ -67,7 +67,7 @@ type Config struct {
 	Forget    []Forget
 	// Turns runs the rest of turns whose processes are gone; nil: those turns are lost.
 	Turns Turns
-	// Runs are continued when their process has died. nil: there are none.
+	// Runs are continued when their process has died. nil: without runs.
 	Runs    Runs
 	Metrics *metrics.Registry
 	Log     zerolog.Logger

@@ -19,12 +19,12 @@ const contentMemory = 10 * time.Minute
 // theirs is as good as this one.
 const contentTries = 3
 
-// NoteContent notes the content of a turn for all gateways of the store, and says whether there
-// was a note of it. A repetition is not noted where there is one. A store that is unavailable
-// knows nothing. requestID is whose note it is.
+// NoteContent notes the content of a turn for all gateways of the store, and says whether there was
+// a note of it. A repetition is not noted where there is one. If the store is unavailable, the
+// content counts as unknown. requestID is the request that owns the note.
 //
-// Of requests that come at the same time one alone finds no note: the store makes it if it is
-// not there, in one step.
+// If several equal requests come at the same time, only one of them misses a note: the store makes a
+// missing note in one step.
 func (s *contentNotes) NoteContent(ctx context.Context, content [32]byte, requestID string, repetition bool) (known bool) {
 	key, note := store.ContentKey(content), store.Value{Data: strconv.AppendQuote(nil, requestID)}
 	for range contentTries {

@@ -1,4 +1,4 @@
-// This file has what runs the remaining part of a turn whose process is gone: the request, and the
+// This file runs the remaining part of a turn whose process is dead, from the request and the
 // states that were saved last.
 
 package task
@@ -54,8 +54,8 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 }
 
 // ofSeveral says that parts of the turn were saved each by itself: then what of the text does not
-// count only those know who go on with it, unless nothing was out when something was saved last. Of an
-// answer that is held back nothing is out before its end.
+// count only those know who go on with it, unless nothing was out when something was saved last. If
+// the answer is held back, no text is sent before its end.
 func (r *plainRun) ofSeveral() bool {
 	return len(r.states) > 0 && len(r.states[""]) == 0 && len(r.states[chat.SavedDelivery]) == 0
 }
@@ -114,7 +114,8 @@ func (r *plainRun) Frame(context.Context, string, string) (*stream.Frame, *chat.
 	return &whole, r.request
 }
 
-// remainingRunner runs the rest of a turn, and leaves out what the turn has emitted already.
+// remainingRunner runs the rest of a turn, and leaves out the events that the turn has emitted
+// already.
 type remainingRunner struct {
 	stream.Runner
 	before []stream.Event
@@ -127,7 +128,7 @@ func (o remainingRunner) Run(ctx context.Context, req *chat.Request, sink stream
 		k.trackEvent(ev)
 	}
 	result, err := o.Runner.Run(ctx, req, k)
-	result.Usage.Estimated = true // what the process before has used since it saved last is not known
+	result.Usage.Estimated = true // the usage of the previous process since its last saved state is unknown
 	return result, err
 }
 

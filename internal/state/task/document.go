@@ -23,7 +23,7 @@ const (
 	Completed     = "completed"
 	Failed        = "failed"
 	Canceled      = "canceled"
-	// unknown is shown for a state that is none of these.
+	// unknown is shown for any other state.
 	unknown = "unknown"
 )
 
@@ -87,7 +87,7 @@ type document struct {
 // extras are the members of an object that this version does not know.
 type extras map[string]jsontext.Value
 
-// status is a task's state, and what is to be said of it.
+// status is a task's state, with its message.
 type status struct {
 	// State is one of the constants above; Timestamp is of its last change.
 	State     string   `json:"state"`
@@ -113,10 +113,9 @@ type message struct {
 	Others    extras     `json:",embed"`
 }
 
-// artifact is what a task has made.
+// artifact is a result of a task.
 type artifact struct {
-	// ArtifactID is unique within the task. Name is what the artifact is, such
-	// as the answer.
+	// ArtifactID is unique within the task. Name says the kind of the artifact, such as the answer.
 	ArtifactID string `json:"artifactId"`
 	Name       string `json:"name,omitzero"`
 	Parts      []part `json:"parts,omitempty"`
@@ -130,8 +129,8 @@ type part struct {
 	Others    extras     `json:",embed"`
 }
 
-// metadata is what is known of a task besides the conversation. The rest is the client's
-// context, and what this version does not know.
+// metadata is the data of a task besides the conversation. The other members are the client's
+// context, and members that this version does not know.
 type metadata struct {
 	// AgentSelections are the agents that were chosen, and RoutingConfidence is 0
 	// to 1.
@@ -143,8 +142,8 @@ type metadata struct {
 	// These two have names that none of the client's context can have.
 	PendingQuestion *question `json:"pendingQuestion,omitzero"`
 	LastAgent       string    `json:"lastAgent,omitzero"` // who answered last in the conversation
-	// Workflow is whose run the task is; empty: it is none. Kind and RetentionDays (nil: as
-	// configured) say how long its records are kept. Their names are the gateway's too.
+	// Workflow names the workflow whose run the task is, or is empty. Kind and RetentionDays (nil:
+	// as configured) say how long its records are kept. Their names are the gateway's too.
 	Workflow      string `json:"workflow,omitzero"`
 	Kind          string `json:"kind,omitzero"`
 	RetentionDays *int   `json:"retentionDays,omitzero"`
@@ -161,7 +160,7 @@ type routing struct {
 	Others           extras   `json:",embed"`
 }
 
-// agentResponse is what an agent added to the last turn.
+// agentResponse is the contribution of an agent to the last turn.
 type agentResponse struct {
 	// AgentID ran once; an agent that ran again has an entry more.
 	// ErrorMessage is fit for users.
@@ -192,7 +191,7 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// addInput notes what the user says in a turn that begins.
+// addInput adds the user's message to the document of a turn that begins.
 func (d *document) addInput(turn string, req *Request, now time.Time, most int) {
 	d.Status = statusOf(Working, now)
 	d.Metadata.Turns = append(d.Metadata.Turns, turn)
@@ -203,7 +202,7 @@ func (d *document) addInput(turn string, req *Request, now time.Time, most int) 
 	d.addMessage(m, most)
 }
 
-// addContinued notes a turn that continues with what an approval has answered; the other questions
+// addContinued adds a turn that continues with the answer to one approval. The other questions
 // still wait.
 func (d *document) addContinued(turn, answered string, now time.Time) {
 	others := slices.DeleteFunc(slices.Clone(d.Status.Approvals), func(id string) bool { return id == answered })
@@ -249,8 +248,8 @@ type earlier struct {
 	Text     string `json:"text"`
 }
 
-// question is what a task that is input-required waits for an answer to. One that waits
-// for something else has none.
+// question is the open question of an input-required task. A task that waits for something else
+// does not have it.
 type question struct {
 	AgentID  string            `json:"agentId,omitzero"` // who asked; empty: the router
 	InARow   number            `json:"inARow,omitzero"`  // of the router's, up to this one

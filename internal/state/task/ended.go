@@ -1,4 +1,4 @@
-// This file writes into a task's document what a turn has said, when the turn is over.
+// This file writes the facts of an ended turn into its task's document.
 
 package task
 
@@ -9,7 +9,7 @@ import (
 	"sluice/stream"
 )
 
-// endTurn notes what a turn has said, and the task's state after it.
+// endTurn adds the answer of a turn, and the task's state after it.
 func (d *document) endTurn(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = statusOf(state, now)
 	d.Metadata.PendingQuestion = d.questionOf(said)
@@ -34,7 +34,7 @@ func (d *document) endTurn(state string, said *answer, turn string, now time.Tim
 	said.fillMetadata(&d.Metadata)
 }
 
-// dropAnswer takes out what the last turn has said, for a store that has no room for it.
+// dropAnswer removes the answer of the last turn, for a store that lacks room for it.
 func (d *document) dropAnswer(turn string) {
 	d.History = slices.DeleteFunc(d.History, func(m message) bool { return m.MessageID == turn+":assistant" })
 	d.Artifacts = nil
@@ -44,8 +44,8 @@ func (d *document) dropAnswer(turn string) {
 	d.Status.Message = &message{Role: "assistant", Content: "The answer is not kept: the store is full"}
 }
 
-// questionOf returns what the turn that has ended has asked, if it has: behind what was
-// asked before, and the user's words.
+// questionOf returns the question of the ended turn, if it has asked one. It follows the earlier
+// questions and the user's words.
 func (d *document) questionOf(said *answer) *question {
 	if said.Reason() != stream.InputRequired {
 		return nil
@@ -67,7 +67,7 @@ func (d *document) questionOf(said *answer) *question {
 	return q
 }
 
-// lastInput returns what the user said in the last turn.
+// lastInput returns the user's message of the last turn.
 func (d *document) lastInput() message {
 	for i := len(d.History) - 1; i >= 0; i-- {
 		if d.History[i].Role == "user" {
@@ -77,13 +77,13 @@ func (d *document) lastInput() message {
 	return message{}
 }
 
-// maxAsked bounds the messages of a question. The request stays, and what was said last.
+// maxAsked bounds the messages of a question. The request stays, and so do the newest messages.
 const maxAsked = 16
 
-// fillMetadata writes how the answer was checked, who was chosen, and what each agent said.
+// fillMetadata writes how the answer was checked, the chosen agents, and the text of each agent.
 //
-// It is called once, when the turn is over. Without a route the document names no agents, as
-// there is no team.
+// It is called once, when the turn is over. Without a route the document names no agents, since the
+// answer is not a team's.
 func (a *answer) fillMetadata(m *metadata) {
 	if a.Done != nil && a.Done.Checked != nil {
 		if m.Others == nil {
@@ -104,7 +104,7 @@ func (a *answer) fillMetadata(m *metadata) {
 	}
 }
 
-// agentResponses returns what each agent has done, but for delegates: their callers answer.
+// agentResponses returns the response of each agent, except delegates: their callers answer.
 func (a *answer) agentResponses() (list []agentResponse) {
 	for _, run := range a.Runs {
 		if stream.Inner(run.AgentRun) {

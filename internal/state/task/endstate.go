@@ -17,7 +17,7 @@ const (
 	endRunning    endState = iota // this process runs the turn
 	endUnknown                    // the answer of the write was lost: the store may have the end
 	endAbandoned                  // another process has closed the turn, and owns its task
-	endSuspended                  // the turn continues as another one, here or elsewhere: here it has no end
+	endSuspended                  // the turn continues as another one, here or elsewhere, so it does not end here
 	endHandedOver                 // the same, and other processes may claim its task at once
 	endFinished                   // the store has the task's last state, or never will
 )
@@ -36,7 +36,7 @@ func (e *endState) doubt() bool { return e.changeTo(endUnknown, endRunning) }
 // deny records that the store does not have the end that was in doubt.
 func (e *endState) deny() bool { return e.changeTo(endRunning, endUnknown) }
 
-// finish records that the store needs nothing more of the turn.
+// finish records that the turn needs no further write.
 func (e *endState) finish() bool { return e.changeTo(endFinished, endRunning, endUnknown) }
 
 // abandon records that another process owns the task.

@@ -18,7 +18,7 @@ import (
 
 // head is the first line of a log.
 type head struct {
-	// Task and Turn are what the log belongs to.
+	// Task and Turn own the log.
 	Task string `json:"task"`
 	Turn string `json:"turn"`
 	ownership
@@ -28,13 +28,13 @@ type head struct {
 	Protocol
 }
 
-// ownership is who may read a log.
+// ownership says whose readers may read a log.
 type ownership struct {
 	Tenant string `json:"tenant,omitempty"`
-	Owner  string `json:"owner,omitempty"` // who has proved to be that; empty: nobody was asked
+	Owner  string `json:"owner,omitempty"` // the authenticated owner; empty without authentication
 }
 
-// provedOwner returns an owner who has proved to be that, or nothing.
+// provedOwner returns owner if it is an authenticated one, or "".
 func provedOwner(owner string) string {
 	if chat.IsProved(owner) {
 		return owner
@@ -52,7 +52,7 @@ type Protocol struct {
 
 // appendLine writes the head as the first line of a log.
 func (h head) appendLine(dst []byte) []byte {
-	quote := func(name, value string) { // what is not UTF-8 becomes U+FFFD
+	quote := func(name, value string) { // bytes that are not UTF-8 become U+FFFD
 		dst, _ = jsontext.AppendQuote(append(dst, name...), value)
 	}
 	quote(`{"task":`, h.Task)
@@ -94,7 +94,7 @@ func endsTurn(logged []Logged) bool {
 type stored struct {
 	logged []Logged
 	last   int
-	claims int // of the turn, by processes that went on with it or close it now; 0: its numbers have no gap
+	claims int // claims of the turn by later processes, this one included; 0: the numbers of events are without a gap
 }
 
 // lastMoment is when the last event came, seen from the begin of the turn.
@@ -105,14 +105,14 @@ func (k stored) lastMoment() (at time.Duration) {
 	return at
 }
 
-// idGap is what the number of the first event of a process that goes on with a turn is above a
-// multiple of: who received events that the log never got has none of those numbers.
+// idGap is the step for the event numbers of each process that continues a turn. A client may have
+// numbers beyond the log, and the new numbers do not repeat them.
 const idGap = 1_000_000
 
 // gapAfter returns the number before the first event behind a takeover.
 func gapAfter(last int) int { return (last/idGap + 1) * idGap }
 
-// ErrGone says that there is no log, or none that can be read.
+// ErrGone says that the log does not exist, or cannot be read.
 var ErrGone = errors.New("no log of this turn")
 
 // recordEvents gives a Recorder all events.

@@ -12,7 +12,7 @@ import (
 // Record is a task as it is exported.
 type Record struct {
 	ID          string `json:"id"`
-	Description string `json:"description"` // what the user said first
+	Description string `json:"description"` // the user's first text
 	Status      string `json:"status"`      // pending, running, completed or failed
 	Agent       string `json:"assigned_agent"`
 	Result      string `json:"result,omitempty"`
@@ -48,7 +48,7 @@ func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces r
 	return doc.exportRecord(t, days), trace, nil
 }
 
-// defaultAgent is who answers where there is no team.
+// defaultAgent is the agent of a gateway without a team.
 const defaultAgent = "assistant"
 
 // exportRecord returns the task as it is exported.

@@ -30,8 +30,8 @@ func storeUnavailable(err error) error {
 	return fault.NewStoreUnavailable(err)
 }
 
-// notFound is said of what is not there, and of what is not the caller's: the
-// difference would show who has tasks.
+// notFound is the fault for a missing task, and for a task of another user: a difference would show
+// that the task exists.
 func notFound() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }

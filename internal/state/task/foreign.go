@@ -10,17 +10,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Documents that this version cannot read as a whole: a newer version or another program
-// wrote them, a person did by hand, or they are damaged. What can be read of them is shown,
-// and what cannot is not lost when the task changes.
+// Documents that this version cannot read as a whole: a newer version or another program wrote
+// them, a person did by hand, or they are damaged. The readable members are shown, and the others
+// are not lost when the task changes.
 
 // lenientOptions reads names in any case, and text that is not proper JSON but can be understood.
 func lenientOptions() json.Options {
 	return json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// readForeign reads a document member by member. One that is not a JSON object, or was cut, has
-// none: its state is unknown.
+// readForeign reads a document member by member. For a text that is not a complete JSON object it
+// returns a document with an unknown state.
 func readForeign(text []byte) *document {
 	d := &document{foreign: true}
 	if !readMembers(text, d, &d.Others) {
@@ -35,7 +35,7 @@ func readForeign(text []byte) *document {
 	return d
 }
 
-// readMembers reads an object into a struct, and what does not fit there into its others. It
+// readMembers reads an object into a struct. It puts the members that do not fit into others. It
 // returns false if text is not an object.
 func readMembers[T any](text []byte, into *T, others *extras) bool {
 	var members extras
@@ -59,7 +59,8 @@ func readMembers[T any](text []byte, into *T, others *extras) bool {
 	return true
 }
 
-// ourName returns the name of a member as this version writes it, which may differ in its case.
+// ourName returns the name of a member as this version writes it. The name of the other program may
+// differ in case.
 func ourName(name string) string {
 	for _, known := range []string{
 		"id", "sessionId", "contextId", "status", "earlierMessages", "history", "artifacts", "metadata",

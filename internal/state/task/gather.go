@@ -19,15 +19,15 @@ const (
 	pace, latest = 1500 * time.Microsecond, 2 * time.Millisecond
 )
 
-// gathering decides when what a turn sends is handed on: each event within latest of when it
-// was flushed, and with the flush that follows it unless it is a piece. Its zero value is that of a
-// turn that has sent nothing; to must be set.
+// gathering decides when the events of a turn are handed on. An event waits for latest at most, and
+// only deltas wait beyond the flush that follows them. Its zero value is that of a turn that has
+// sent nothing; to must be set.
 type gathering struct {
 	mu     sync.Mutex // guards the fields below and what to uses, until rest
 	to     handing
 	handed time.Time // when something was handed on last
 	waits  bool      // something was flushed, and not handed on
-	urgent bool      // what waits is to be handed on with the next flush
+	urgent bool      // the pending events are handed on with the next flush
 	spoken bool      // the first piece of the answer was sent
 	rests  bool      // only the turn's own goroutine hands on from now on
 	held   bool      // only its next flush does, which ends that
@@ -35,12 +35,12 @@ type gathering struct {
 	armed  bool // the timer
 }
 
-// handing hands on what waits.
+// handing hands on the pending events.
 type handing interface{ handOn() error }
 
-// markUrgency notes an event that the turn sends. It needs mu. Nothing can be taken back once the first
-// message of a channel is out: so no process goes on with a log that ends between that and what the
-// turn flushes with it, which is the end or what is saved of a delivery.
+// markUrgency notes an event that the turn sends. It needs mu. After the first message of a
+// channel, no text can be retracted. So the turn holds that message until the flush that stores its
+// end or its saved delivery.
 func (g *gathering) markUrgency(ev stream.Event) {
 	switch ev.(type) {
 	case *stream.InnerDelta, *stream.Thinking:
@@ -57,8 +57,8 @@ func (g *gathering) markUrgency(ev stream.Event) {
 }
 
 // flush hands on the events that wait, or leaves pieces of an answer to a later one, for two
-// milliseconds at most. If the turn is durable nothing waits: what a run writes of itself next
-// may rely on what it has sent.
+// milliseconds at most. A durable turn never waits: the next record of its run may rely on the
+// events that it has sent.
 func (g *gathering) flush(durable bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +74,7 @@ func (g *gathering) flush(durable bool) error {
 // handedOn notes that nothing waits. It needs mu.
 func (g *gathering) handedOn() { g.waits, g.urgent, g.held, g.handed = false, false, false, time.Now() }
 
-// armTimer sees to it that what waits is handed on in so long. It needs mu.
+// armTimer makes the timer hand on the pending events after wait. It needs mu.
 func (g *gathering) armTimer(wait time.Duration) {
 	switch {
 	case g.armed:
@@ -91,8 +91,8 @@ func (g *gathering) armTimer(wait time.Duration) {
 	g.armed = true
 }
 
-// handOnLate hands on what waits, in the goroutine of the timer. The turn learns what went wrong with
-// its next flush: a client's writer that has failed once fails again.
+// handOnLate hands on the pending events, in the goroutine of the timer. The turn learns what went
+// wrong with its next flush: a client's writer that has failed once fails again.
 func (g *gathering) handOnLate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,14 +107,14 @@ func (g *gathering) handOnLate() {
 	_ = g.to.handOn()
 }
 
-// holdUntilFlush leaves it to the turn's next flush to hand on what is emitted until then.
+// holdUntilFlush holds the emitted events until the turn's next flush.
 func (g *gathering) holdUntilFlush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held = true
 }
 
-// flushAndStop hands on what waits. From when it returns no other goroutine hands on.
+// flushAndStop hands on the pending events. From when it returns no other goroutine hands on.
 func (g *gathering) flushAndStop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

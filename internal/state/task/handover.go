@@ -7,9 +7,9 @@ import "time"
 // unsafeWait is how long a turn that is left waits for calls that must not be made twice.
 const unsafeWait = 2 * time.Second
 
-// HandOver ends the turn here because of cause. One with which another process can go on is left
-// to it, once the calls have ended that must not be made twice, or a moment later. It returns at
-// once, and may be called from any goroutine.
+// HandOver ends the turn here because of cause. A turn that another process can continue is left to
+// that process, after its unsafe calls have ended, or a moment later. It returns at once, and may
+// be called from any goroutine.
 func (t *Turn) HandOver(cause error) {
 	if !t.saves {
 		t.cancel(cause)
@@ -30,8 +30,8 @@ func (t *Turn) HandOver(cause error) {
 	}()
 }
 
-// handOver breaks the client's stream off behind what the log has, and ends what runs. What the
-// turn emits from then on is a consequence of that, and nobody gets it. If the log lacks something
+// handOver breaks the client's stream off behind the logged events, and ends the run. Events that
+// the turn emits afterwards are a consequence of that, and are dropped. If the log lacks something
 // the turn ends like any other, and so does one that is about to, and one of which nothing was
 // emitted: its client knows of nothing that it could come back for.
 func (t *Turn) handOver(cause error) {

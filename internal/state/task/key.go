@@ -1,4 +1,4 @@
-// This file has what the store knows of an idempotency key.
+// This file reads and writes the store's record of an idempotency key.
 
 package task
 
@@ -10,7 +10,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// keyed is what the store keeps of an idempotency key.
+// keyed is the stored record of an idempotency key.
 type keyed struct {
 	Turn string `json:"turn"`
 	Body []byte `json:"body"`

@@ -16,13 +16,13 @@ import (
 // It is safe for concurrent use.
 type processLease struct {
 	*taskStore
-	turns   *openTurns                // which the lease covers
+	turns   *openTurns                // turns that the lease covers
 	leased  atomic.Bool               // the last renewal succeeded
 	renewed atomic.Pointer[time.Time] // when the last renewal that succeeded began
 }
 
-// keepRenewed renews the lease each third of it. It reports each time that it could to renewed, which has
-// room for one.
+// keepRenewed renews the lease each third of it. After each renewal it sends a value to renewed, a
+// channel with room for one.
 func (l *processLease) keepRenewed(ctx context.Context, renewed chan<- struct{}) {
 	due := time.NewTicker(l.cfg.Lease / 3)
 	defer due.Stop()

@@ -1,5 +1,5 @@
-// This file finds the logs of turns for their readers: a reader may have to wait for a log, since
-// a turn that another process continues has none for a moment.
+// This file finds the logs of turns for their readers. A reader may have to wait, since a turn
+// lacks a log while another process takes it over.
 
 package task
 
@@ -22,7 +22,7 @@ import (
 // turnLogs reads the logs of turns. It is safe for concurrent use.
 type turnLogs struct {
 	*taskStore
-	// readers counts the readers that wait for a log, which may belong to another process.
+	// readers counts the readers that wait for a log, possibly of another process.
 	readers atomic.Int64
 }
 
@@ -39,8 +39,8 @@ func (s *turnLogs) OpenLog(ctx context.Context, turn string) (*Log, error) {
 	return l, nil
 }
 
-// stillRuns says whether a process runs a turn of a task. What its client received while the
-// store was unavailable its log gets later.
+// stillRuns says whether a process runs a turn of a task. Its log may then lack events that its
+// client received during an outage, and gets them later.
 func (s *turnLogs) stillRuns(ctx context.Context, id, turn string) (bool, error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
@@ -52,10 +52,9 @@ func (s *turnLogs) stillRuns(ctx context.Context, id, turn string) (bool, error)
 	return t.Turn == turn && t.State == Working, nil
 }
 
-// Await is OpenLog for a reader who can wait. A turn that runs and has no log may get one when
-// its owner reaches the store again, or when another process goes on with it: for that Await
-// waits, for a lease and two sweeps at most. id is the turn's task; if it is empty, Await waits
-// only for a turn of which something was saved.
+// Await is OpenLog for a reader that can wait. If the turn runs without a log, Await waits for its
+// owner to reach the store, or for a takeover: a lease and two sweeps at most. id is the turn's
+// task. If id is empty, Await waits only for a turn that has saved something.
 func (s *turnLogs) Await(ctx context.Context, id, turn string) (*Log, error) {
 	log, err := s.OpenLog(ctx, turn)
 	if !errors.Is(err, ErrGone) {
@@ -66,7 +65,7 @@ func (s *turnLogs) Await(ctx context.Context, id, turn string) (*Log, error) {
 			return nil, err
 		}
 	}
-	s.readers.Add(1) // who waits wants the turns of the dead to be found soon
+	s.readers.Add(1) // a waiting reader needs the turns of dead processes to be found soon
 	defer s.readers.Add(-1)
 	waiting, cancel := context.WithTimeout(ctx, s.mayLackLog())
 	defer cancel()
@@ -174,10 +173,9 @@ func (l *Log) readEntry(e store.Entry) (all []Logged, err error) {
 	return all, nil
 }
 
-// Skip passes over the events up to number n, each of which is passed to skipped. It returns
-// false if there is nothing to wait for behind them: the turn has ended with them, or
-// no process runs it. Those that the log does not have yet Events passes over. Who has more than
-// the log of a turn that has ended gets its Done alone.
+// Skip passes over the events up to number n, and calls skipped with each. It returns false if the
+// turn has ended with these events, or if no process runs it. Events skips those that the log gets
+// later. A reader that is ahead of a finished log gets only its Done.
 func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool, error) {
 	for {
 		for i, logged := range l.ready {
@@ -213,8 +211,8 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 	}
 }
 
-// Past passes over what the log holds now, each of which is passed to use. It says whether
-// the turn has ended with it.
+// Past passes over the events that the log holds now, and calls use with each. It says whether the
+// turn has ended with it.
 func (l *Log) Past(ctx context.Context, use func(stream.Event)) (ended bool, err error) {
 	for {
 		for _, t := range l.ready {
@@ -234,8 +232,8 @@ func (l *Log) Past(ctx context.Context, use func(stream.Event)) (ended bool, err
 	}
 }
 
-// Events returns the rest of the log and then what comes, up to Done: those events
-// together that came together. An error comes alone and last: ErrGone, or that of ctx.
+// Events returns the remaining events of the log and then new ones, up to Done. Events that came
+// together are returned together. An error comes alone and last: ErrGone, or that of ctx.
 func (l *Log) Events(ctx context.Context) iter.Seq2[[]Logged, error] {
 	return func(yield func([]Logged, error) bool) {
 		l.logs.readers.Add(1)
@@ -276,9 +274,9 @@ func (l *Log) dropSeen(ctx context.Context, logged []Logged) []Logged {
 	return logged
 }
 
-// withCorrection returns rest, which is new to a reader who has n. One who has events that the log never
-// got, because their gateway was cut off from the store until another one went on with the turn, is
-// shown first which text counts, under the number that it has already.
+// withCorrection returns rest, the events that are new to a reader that has n. A reader may have
+// events that the log never got, because its gateway lost the store and another one continued the
+// turn. The reader is first shown the valid text, under the number that it already has.
 func (l *Log) withCorrection(ctx context.Context, n int, rest []Logged) []Logged {
 	next := rest[0]
 	if _, corrects := next.Event.(*stream.Reset); corrects || l.passed >= n || next.N <= n || next.N != gapAfter(l.passed)+1 || l.Dialect != "" {

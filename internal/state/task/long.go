@@ -1,5 +1,5 @@
-// This file keeps documents short as they are stored. What does not fit into a short document is
-// in a list of texts, and the document has the beginning of each.
+// This file keeps documents short as they are stored. A list of texts holds the long ones, and the
+// document has the beginning of each.
 
 package task
 
@@ -40,7 +40,7 @@ func (d *document) encodeStored() (doc, long []byte) {
 	return doc, long
 }
 
-// moveTexts moves what is long.
+// moveTexts moves the long texts.
 func (d *document) moveTexts(moved map[string]string) {
 	for _, s := range d.allTexts() {
 		if *s.at == nil && len(*s.text) > maxHead {

@@ -1,4 +1,4 @@
-// This file closes a turn that no process can continue: its log gets what it lacks, its task a
+// This file closes a turn that no process can continue: it completes its log, and gives its task a
 // last state.
 
 package task
@@ -67,7 +67,7 @@ func (s *turnCloser) endLost(ctx context.Context, id string, task store.Task, ru
 	return nil
 }
 
-// reportLost logs and counts that a task was closed which was as before.
+// reportLost logs and counts that a task was closed. before is the task before that.
 func (s *turnCloser) reportLost(ctx context.Context, id string, before store.Task, claims int, state string) {
 	if claims > 0 {
 		s.reportClaimed(before, claims, state)
@@ -77,8 +77,8 @@ func (s *turnCloser) reportLost(ctx context.Context, id string, before store.Tas
 	s.reportState(s.cfg.Log.WithContext(ctx), id, before.State, state)
 }
 
-// closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
-// and into said all that the turn has said then.
+// closeLog fills c with the events that complete the log of a lost turn, and with its state. It
+// adds all events of the turn to said.
 func (s *turnCloser) closeLog(kept stored, lost error, after time.Duration, said *answer, c *store.Closing) {
 	for _, logged := range kept.logged {
 		said.addEvent(logged.Event)
@@ -104,8 +104,8 @@ func (s *turnCloser) traceLost(ctx context.Context, id string, doc *document, t 
 	_ = s.pushTrace(ctx, id, k.recordEvents(rec).Part(true), c.TTL)
 }
 
-// writeClosing brings a task, and the log of its turn, to where another process continues, or nobody
-// does. A task of this process is changed as its holder. gone says that the log had no room,
+// writeClosing brings a task, and the log of its turn, to where another process continues, or
+// nobody does. A task of this process is changed as its holder. gone is true if the log was full
 // and was removed.
 func (s *turnCloser) writeClosing(ctx context.Context, id string, c store.Closing, owned bool) (gone bool, err error) {
 	if !owned {

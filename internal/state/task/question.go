@@ -87,7 +87,7 @@ func taskFault(f *chat.FieldError) error {
 	return e
 }
 
-// adoptTask makes a waiting task the turn's, and sets in the request what it answers.
+// adoptTask makes a waiting task the turn's, and sets in the request the question that it answers.
 func (s *taskAdopter) adoptTask(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
 	before := task
 	asked, err := s.fullQuestion(ctx, doc)

@@ -12,7 +12,7 @@ import (
 	"sluice/internal/state/store"
 )
 
-// readDocument reads a task, also one that others wrote. What cannot be read of it is kept as it is.
+// readDocument reads a task, also one that others wrote. Unreadable members are kept as they are.
 func readDocument(id string, t store.Task) *document {
 	d, err := new(document), errors.New("not ours")
 	if t.Version > 0 { // a name of the client's context may be one of ours but for its case

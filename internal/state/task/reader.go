@@ -92,7 +92,7 @@ type Listed struct {
 	Next  string           `json:"next_cursor,omitempty"`
 }
 
-// ListOptions says what a list shows.
+// ListOptions configures a list.
 type ListOptions struct {
 	Artifacts bool // of each task
 	Most      int  // bytes of documents, unless the first one has more; 0: MaxList
@@ -101,7 +101,7 @@ type ListOptions struct {
 // List returns a page of c's tasks, newest first. q's tenant and user are c's. It may be
 // called after Listing.
 func (s *taskReader) List(ctx context.Context, c Caller, q store.Query, what ListOptions) (*Listed, error) {
-	if c.Principal.IsAnonymous() { // no list shows what belongs to all of them
+	if c.Principal.IsAnonymous() { // a list would show the tasks of all anonymous users
 		return &Listed{Tasks: []jsontext.Value{}}, nil
 	}
 	q.Tenant, q.User = c.Principal.Tenant, c.Owner()
@@ -119,7 +119,7 @@ func (s *taskReader) List(ctx context.Context, c Caller, q store.Query, what Lis
 		return nil, storeUnavailable(s.recordOutage(err))
 	}
 	list := &Listed{Tasks: []jsontext.Value{}, Next: page.Next}
-	room := cmp.Or(what.Most, maxList) - 100 // what stands around them
+	room := cmp.Or(what.Most, maxList) - 100 // the text around them
 	for i, id := range page.IDs {
 		if conversation != "" && page.Tasks[i].Conversation != conversation {
 			continue
@@ -167,9 +167,9 @@ func (s *taskReader) Trace(ctx context.Context, c Caller, id string) ([]byte, er
 	return s.traceOf(ctx, id, t)
 }
 
-// OpenQuestions returns the ids of the questions for which a task waits, and whether the task is
-// c's. Of one that is not the caller must not learn even that it is there, unless it may
-// answer one of them.
+// OpenQuestions returns the ids of the questions for which a task waits. own is true if the task is
+// c's. If the task is another user's, the caller must not even learn that it exists, unless the
+// caller may answer one of the questions.
 func (s *taskReader) OpenQuestions(ctx context.Context, c Caller, id string) (ids []string, own bool, err error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {

@@ -1,6 +1,6 @@
-// This file answers an idempotency key that comes again: with the log of the turn that it was
-// used for. A turn that begins has no log yet, since its first event is written after its key
-// was claimed. Only a turn that is over is said to be over: an EventSource would give up.
+// This file answers an idempotency key that comes again: with the log of the turn that it was used
+// for. A turn that begins does not have a log yet: its first event is written after its key was
+// claimed. Only a turn that is over is said to be over: an EventSource would give up.
 
 package task
 
@@ -16,10 +16,10 @@ import (
 // beginTime is how long a repeated key waits for the log of a turn that begins.
 const beginTime = 2 * time.Second
 
-// Reopen is OpenLog for a request that repeats a key. If the turn has no log and is not over,
-// Reopen calls waits, and then waits for the log to begin. ErrGone says that the turn is over
-// and cannot be reported; a fault of type DuplicateRequest with RetryAfter, that it did not
-// begin in time.
+// Reopen is OpenLog for a request that repeats a key. If the turn has not ended and lacks a log,
+// Reopen calls waits, and then waits for the log to begin. ErrGone says that the turn is over and
+// cannot be reported; a fault of type DuplicateRequest with RetryAfter, that it did not begin in
+// time.
 func (s *taskReader) Reopen(ctx context.Context, r *Replay, waits func()) (*Log, error) {
 	log, err := s.OpenLog(ctx, r.Turn)
 	if !errors.Is(err, ErrGone) {
@@ -54,9 +54,9 @@ func (s *taskReader) Reopen(ctx context.Context, r *Replay, waits func()) (*Log,
 		Message: "The turn of this idempotency key begins; send the request again in a moment to read it"}
 }
 
-// isOver says whether the turn of a key has ended. That of a dead process has, unless something
-// of it was saved, so that another one goes on with it: who closes a turn adds to a log that is
-// there, and makes none.
+// isOver says whether the turn of a key has ended. The turn of a dead process has ended, unless it
+// has saved something for another process. The process that closes a turn adds to an existing log,
+// and creates none.
 func (s *taskReader) isOver(ctx context.Context, r *Replay) (bool, error) {
 	v, err := s.cfg.Store.Value(ctx, r.key)
 	if errors.Is(err, store.ErrNotFound) {

@@ -7,19 +7,19 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Request says what is to be kept of a turn.
+// Request describes a turn that is to be stored.
 type Request struct {
 	Chat   *chat.Request
 	TaskID string // that waits for the input; empty: see Recall
 	// Recall looks at the newest task of the conversation: the input answers its question, if
 	// it has one, and Chat learns who answered last. Else the turn gets a task of its own.
 	Recall bool
-	// AskingTurn is the turn of TaskID that waits for a person, who has answered; empty: TaskID
-	// waits for an input.
+	// AskingTurn is the turn of TaskID that waits for a person, and has an answer now; empty:
+	// TaskID waits for an input.
 	AskingTurn string
 	// Question is the one that the person has answered.
 	Question string
-	// MessageID is what the client calls its message; empty: it has no name for it.
+	// MessageID is the client's id of its message, or empty.
 	MessageID string
 	// RequestID is what frames carry. Accumulated is kept for readers of the
 	// log, whose frames must be the same.
@@ -27,11 +27,11 @@ type Request struct {
 	Accumulated bool
 	Protocol    Protocol
 	Detached    bool // the turn continues when its client leaves
-	Retracts    bool // who reads the turn can be shown that text of it does not count any more
+	Retracts    bool // readers of the turn can learn that earlier text is invalid
 	Durable     bool // and when its process does: it is a run of Config.Runs
 	// Key is the client's idempotency key; empty: none.
 	Key  string
-	Body *[32]byte // SHA-256 of what came with Key; nil without one
+	Body *[32]byte // SHA-256 of the request that came with Key; nil without a key
 	// KeyMade says that Key was made of the request: the turn can do without the store.
 	KeyMade bool
 	// Sender is whose Key is, if the request continues with a turn of somebody else; nil: it is

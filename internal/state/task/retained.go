@@ -19,18 +19,17 @@ type retentionSweeper struct {
 
 // sweepProgress is how far the sweeps have come.
 type sweepProgress struct {
-	policy Retention // by which the keeper swept last
-	// walking is behind which entry the walk continues that puts the whole index right, after
-	// the policy has changed; nil: there is none.
+	policy Retention // policy of the keeper's last sweep
+	// walking is the entry that the walk has come to. The walk corrects the whole index after
+	// the policy has changed. nil: without a walk.
 	walking *store.Member
 	begun   bool
-	// dirty says that files may hold what was swept, and erased when they were looked through
-	// last.
+	// dirty is true if files may hold swept data. erased is the time of the last erasure.
 	dirty  bool
 	erased time.Time
 }
 
-// sweepRetained removes what is over, and walks on through the index.
+// sweepRetained removes the expired records, and walks on through the index.
 func (s *retentionSweeper) sweepRetained(ctx context.Context) {
 	began, policy := time.Now(), s.currentRetention()
 	w := s.newSweeper(policy)
@@ -49,7 +48,7 @@ func (s *retentionSweeper) sweepRetained(ctx context.Context) {
 // eraseAgain is how often files are looked through for what sweeps have removed.
 const eraseAgain = time.Minute
 
-// eraseSwept has the store's files hold nothing of what was swept, in a while.
+// eraseSwept removes swept data from the store's files, at most once in eraseAgain.
 func (s *retentionSweeper) eraseSwept(ctx context.Context, swept bool) {
 	k := &s.progress
 	k.dirty = k.dirty || swept
@@ -60,7 +59,7 @@ func (s *retentionSweeper) eraseSwept(ctx context.Context, swept bool) {
 	k.dirty = s.Erase(ctx) != nil
 }
 
-// walkIndex puts a page of the index right, if the policy is not that by which it was made.
+// walkIndex corrects a page of the index, if the index was made by another policy.
 func (s *retentionSweeper) walkIndex(ctx context.Context, w *Sweeper, now time.Time) error {
 	k := &s.progress
 	if !k.begun || !k.policy.equals(w.Policy) {
@@ -86,7 +85,7 @@ func (s *retentionSweeper) walkIndex(ctx context.Context, w *Sweeper, now time.T
 	return nil
 }
 
-// Erase has the store's files hold nothing of what was removed.
+// Erase removes deleted data from the store's files.
 func (s *retentionSweeper) Erase(ctx context.Context) error {
 	if e, ok := s.cfg.Store.(store.Eraser); ok {
 		if err := e.Erase(ctx); err != nil {

@@ -11,8 +11,8 @@ import (
 
 // Runs knows the runs that this process can continue for a dead one.
 type Runs interface {
-	// Open returns the run of a task; nil if the task has none. The error of a run that
-	// this process cannot continue with is ErrNotHere.
+	// Open returns the run of a task, or nil for a task without a run. The error of a run that this
+	// process cannot continue with is ErrNotHere.
 	Open(ctx context.Context, task string) (Run, error)
 	// Due returns up to limit tasks whose wait is over.
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
@@ -20,16 +20,16 @@ type Runs interface {
 	Finish(ctx context.Context, task string) error
 }
 
-// Run is a run that was read. One goroutine uses it.
+// Run is a run that was read. Only one goroutine uses it.
 type Run interface {
-	// TakeOver makes it ready to be continued; emitted is what the log has of the turn,
-	// nil if there is none. It returns the events that the log lacks.
+	// TakeOver prepares the run to continue. emitted are the logged events of the turn, or nil. It
+	// returns the events that the log lacks.
 	TakeOver(emitted []stream.Event) []stream.Event
-	// TimeOut decides what no person has decided in time.
+	// TimeOut decides the questions that nobody has answered in time.
 	TimeOut(now time.Time)
 	// Unseen says that the client can have seen nothing of the run's last turn but its Start.
 	Unseen() bool
-	// Frame returns what runs it, and the request to run it with.
+	// Frame returns the frame that runs it, and the request for that.
 	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
 }
 
@@ -38,9 +38,9 @@ var ErrNotHere = errors.New("this process cannot go on with the run")
 
 // Turns runs the rest of turns that other processes began.
 type Turns interface {
-	// Continue returns what runs the rest of a turn, and within which time. States are those
-	// that were saved of each part of the turn, in their order; without any it begins again.
-	// before are the events of the turn that count. The request gets its Resumed, if need be.
-	// The error says that the turn cannot go on here, or ErrNotHere that another process may.
+	// Continue returns the frame that runs the rest of a turn, with its time limit. States are
+	// those that were saved of each part of the turn, in their order; without any it begins again.
+	// before are the events of the turn that count. The request gets its Resumed, if need be. The
+	// error says that the turn cannot go on here, or ErrNotHere that another process may.
 	Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error)
 }

@@ -1,4 +1,4 @@
-// This file reads what a turn has saved of itself.
+// This file reads the saved states of a turn.
 
 package task
 
@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// savedTurn is what was saved of a turn.
+// savedTurn is the saved state of a turn.
 type savedTurn struct {
 	request  []byte
 	retracts bool
@@ -67,7 +67,7 @@ type savedLine struct {
 	Request json.RawMessage `json:"request,omitempty"`
 	// Retracts says that the turn's readers can be shown that text does not count any more.
 	Retracts bool `json:"retracts,omitempty"`
-	// Head is the first line of the log, which has it with the first event.
+	// Head is the first line of the log. The log has it with the first event.
 	Head json.RawMessage `json:"head,omitempty"`
 
 	Part  string          `json:"part,omitempty"` // of the turn, as a chat.Saver gets it
@@ -75,14 +75,14 @@ type savedLine struct {
 	State json.RawMessage `json:"state,omitempty"`
 
 	Claim    string `json:"claim,omitempty"`     // the process that goes on with the turn from here
-	TooLarge bool   `json:"too_large,omitempty"` // what follows was not saved
+	TooLarge bool   `json:"too_large,omitempty"` // the following states were not saved
 }
 
-// savedVersion is that of what is saved of a turn.
+// savedVersion is the version of saved states.
 const savedVersion = 1
 
 // maxSaved bounds a request, and the states of a turn together, in bytes.
 const maxSaved = 1 << 20
 
-// errSaved says that a turn cannot go on with what was saved of it.
+// errSaved says that a turn cannot continue with its saved states.
 var errSaved = errors.New("what was saved of the turn cannot be used")

@@ -35,7 +35,8 @@ func (t *Turn) firstItem(req *Request) []byte {
 	return append(line, '}')
 }
 
-// saves begins what a turn saves of itself, and returns what changes with its task.
+// beginSaving begins to save a turn. It returns the change of the list that is written with its
+// task.
 func (t *Turn) beginSaving(req *Request) store.Side {
 	item := t.firstItem(req)
 	if t.identity.saves = item != nil; item == nil {

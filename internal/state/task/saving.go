@@ -1,7 +1,7 @@
 // This file keeps what another process needs to go on with a turn that runs: a list next to its
 // log, whose first item is the request, and the others where the turn stood when they were added.
-// Each goes to the store in the step in which a task or a log is written, so that it costs no
-// command of its own, and the log never has what the list does not know of.
+// Each item is written in the same step as a task or a log. So it does not cost a further command, and the
+// log is never ahead of the list.
 
 package task
 
@@ -12,12 +12,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// saving is what a turn saves of itself. Its zero value is that of a turn which saves nothing.
+// saving holds the states that a turn saves. Its zero value is that of a turn which saves nothing.
 type saving struct {
 	full    bool
 	size    int    // of all states
 	pending []byte // lines that the store does not have; nil: none
-	// dropped says that the store has nothing any more, since the log was given up.
+	// dropped is true once the store's copy was removed, since the log was given up.
 	dropped bool
 
 	mu     sync.Mutex // guards the fields below
@@ -25,7 +25,7 @@ type saving struct {
 	idle   chan struct{}
 }
 
-// addState notes what is new.
+// addState adds a state.
 func (s *saving) addState(part string, text int, state []byte) {
 	if s.full {
 		return

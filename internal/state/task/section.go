@@ -12,7 +12,7 @@ var sectionSchema string
 
 const day = 24 * time.Hour
 
-// Spec is what the configuration file says of tasks. Zero values are the defaults.
+// Spec is the section tasks of the configuration file. Zero values are the defaults.
 type Spec struct {
 	TTL        time.Duration `key:"ttl" from:"1m" to:"30d"`
 	EventTTL   time.Duration `key:"event_ttl" from:"1m" to:"24h"`

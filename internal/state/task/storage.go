@@ -27,7 +27,7 @@ type taskStore struct {
 	holder store.Holder // this process
 	policy atomic.Pointer[Retention]
 	counts counts
-	// failed is the time of the last outage, by a clock that is never set. nil means that there was none.
+	// failed is the time of the last outage, by a clock that is never set; nil before the first.
 	failed atomic.Pointer[time.Time]
 }
 
@@ -85,8 +85,8 @@ func (s *taskStore) reportState(ctx context.Context, task, before, state string)
 		Str("task_id", task).Str("old_state", before).Str("new_state", state)).Msg("task_state_changed")
 }
 
-// waitingTTL returns how long the store keeps a task that waits for a person again. The task of a run,
-// which is durable, does not expire.
+// waitingTTL returns how long the store keeps a task that waits for a person again. The task of a
+// durable turn, a run, does not expire.
 func (s *taskStore) waitingTTL(durable bool) time.Duration {
 	if durable {
 		return 0
@@ -94,8 +94,8 @@ func (s *taskStore) waitingTTL(durable bool) time.Duration {
 	return s.cfg.TTL + longestWait
 }
 
-// workingTTL returns how long the store keeps the task of a turn that runs. The task of a run, which is
-// durable, does not expire.
+// workingTTL returns how long the store keeps the task of a turn that runs. The task of a durable
+// turn, a run, does not expire.
 func (s *taskStore) workingTTL(durable bool) time.Duration {
 	if durable {
 		return 0
@@ -138,9 +138,9 @@ func (s *taskStore) longTexts(ctx context.Context, id string) (map[string]string
 	}
 }
 
-// storeLong adds to the long texts of a task, and keeps them as long as its document, which is
-// written next. Each text that a document refers to was added with another of its messages,
-// so the number of items is bounded by that of the messages.
+// storeLong adds to the long texts of a task. It keeps them as long as the document, and the caller
+// writes that next. Each text that a document refers to was added with another of its messages, so
+// the number of items is bounded by that of the messages.
 func (s *taskStore) storeLong(ctx context.Context, d *document, long []byte, ttl time.Duration) error {
 	var err error
 	switch {
@@ -218,8 +218,8 @@ func traceBounds(id string) store.Bounds {
 	return store.Bounds{Items: 100, Bytes: 8 << 20, Task: id}
 }
 
-// pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
-// trace behind it: so a task that was removed meanwhile leaves none.
+// pushTrace adds to a trace that is kept as long as its task. A task's trace is removed after the
+// task, so a removed task does not leave a trace behind.
 func (s *taskStore) pushTrace(ctx context.Context, id string, part *record.Part, ttl time.Duration) error {
 	err := s.cfg.Store.PushList(ctx, store.TraceKey(id), part.Encode(), traceBounds(id), ttl)
 	if errors.Is(err, store.ErrNotFound) {
@@ -230,7 +230,7 @@ func (s *taskStore) pushTrace(ctx context.Context, id string, part *record.Part,
 
 // taskOf returns a task that c may see.
 //
-// Its error is a fault: not_found, or that of a store which is unavailable.
+// Its error is a fault: not_found, or store_unavailable.
 func (s *taskStore) taskOf(ctx context.Context, c Caller, id string) (store.Task, error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
@@ -259,8 +259,7 @@ func (s *taskStore) logPanic(task string, err error) {
 // cancelIndex returns the index of the cancelled tasks of a process.
 func cancelIndex(owner string) string { return "sluice:cancel:" + owner }
 
-// leftPrefix begins the names of holders that hold nothing: they have no lease, and so their tasks
-// are claimed at once.
+// leftPrefix begins the names of holders without a lease. Their tasks are claimed at once.
 const leftPrefix = "left_"
 
 // isLeft says whether a process has let go of its task.

@@ -33,8 +33,8 @@ func (k *storedTask) makeFinal(of *identity, answer *answer) {
 	k.final, k.long = k.doc.encodeStored()
 }
 
-// writeFinal writes the task's last state. It returns false if the store is unavailable, or
-// has no room even for a document without the answer.
+// writeFinal writes the task's last state. It returns false if the store is unavailable, or lacks
+// room even for a document without the answer.
 func (k *storedTask) writeFinal(of *identity, answer *answer) bool {
 	if k.final == nil {
 		k.makeFinal(of, answer)
@@ -66,8 +66,8 @@ func (k *storedTask) storeFinal(of *identity, answer *answer) error {
 	return of.store.recordOutage(err)
 }
 
-// prepareFinal writes what must be there before the final document: its time of removal, and its long
-// texts.
+// prepareFinal writes the records that must precede the final document: its time of removal, and
+// its long texts.
 func (k *storedTask) prepareFinal(of *identity, answer *answer) error {
 	err := k.setLifetime(of, answer)
 	if err == nil {
@@ -95,7 +95,7 @@ func (k *storedTask) finalTask(of *identity) store.Task {
 	return store.Task{Doc: k.final, Meta: store.Meta{Version: k.version, Turn: of.id, State: k.state}, Side: of.dropSaved()}
 }
 
-// reportFinal reports the task's last state, which the store has.
+// reportFinal reports the task's last state, after the store has it.
 func (k *storedTask) reportFinal(of *identity) {
 	s := of.store
 	s.reportState(of.ctx, of.task, Working, k.state)

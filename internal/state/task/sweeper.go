@@ -39,11 +39,11 @@ type Sweeper struct {
 	DryRun bool
 }
 
-// Swept is what a sweep says of a task.
+// Swept is the result of a sweep for one task.
 type Swept struct {
 	ID      string
 	State   string    // empty: the task itself was removed already
-	Days    int       // for which it is kept
+	Days    int       // retention
 	Due     time.Time // when its records go
 	Removed bool      // they are removed, or would be
 }

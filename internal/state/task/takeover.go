@@ -1,20 +1,21 @@
 // This file takes over the turns that no process runs. Their process is dead, has released them at
 // its end, or is this one, which suspended them in an outage.
 //
-//	sweep, continueSuspended    find a task
+//	sweepOrphans                finds a task
+//	continueSuspended           finds a task of this process
 //	  closeLost                 continues or closes it:
 //	    findContinuation        reads its run of a workflow, or the turn that saved itself
 //	    takeOver                brings a new Turn to where the log ends; for a run:
 //	      observeLog            adds the events that the log lacks
 //	      claimTask             makes the task this process's, in one write
 //	    takeOverTurn            does the same for a turn that saved itself:
-//	      judge, prepare        decide whether it can go on here
-//	      admitTurn             gets a place for it, which freePlace gives back
+//	      checkContinuable      checks that it can continue, as prepareTurn does for this process
+//	      admitTurn             claims a slot for it; freePlace releases the slot
 //	      claimTurn             claims the task with claimTask
 //	    startContinued          runs the turn to its end, without a client
 //	    endLost                 closes log and task if nothing continues them
 //
-// The store has nothing of a take-over before claimTask. If two processes try, one of them claims
+// The store does not know of a takeover before claimTask. If two processes try, one of them claims
 // the task. After an error a later sweep tries again.
 
 package task
@@ -91,8 +92,7 @@ func isForOthers(err error) bool {
 	return errors.Is(err, ErrNotHere) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 }
 
-// closeOrphan closes one of them. What this process holds itself is none, whatever the
-// store's clock says of its lease.
+// closeOrphan closes one of them. It skips this process's own tasks, even with an expired lease.
 func (s *turnSuccessor) closeOrphan(ctx context.Context, id string) (err error) {
 	defer recoverError(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
@@ -163,8 +163,8 @@ func recoverError(err *error) {
 	}
 }
 
-// closeLost continues a task that no process runs, or closes it: its log gets what it
-// lacks, its task a last state.
+// closeLost continues a task that no process runs, or closes it: it completes its log, and gives
+// the task a last state.
 func (s *turnSuccessor) closeLost(ctx context.Context, id string, task store.Task) error {
 	run, continued, err := s.tryContinue(ctx, id, task)
 	if continued || err != nil {
@@ -173,7 +173,8 @@ func (s *turnSuccessor) closeLost(ctx context.Context, id string, task store.Tas
 	return s.endLost(ctx, id, task, run)
 }
 
-// tryContinue continues a task if there is a rest of it, run, that can go on; nil: there is none.
+// tryContinue continues a task if its run, or the remaining part of its turn, can go on. run is nil
+// without such a part.
 func (s *turnSuccessor) tryContinue(ctx context.Context, id string, task store.Task) (run Run, continued bool, err error) {
 	if run, err = s.findContinuation(ctx, id, task); run == nil || err != nil {
 		return run, false, err
@@ -259,7 +260,7 @@ func (s *turnSuccessor) takeOver(ctx context.Context, id string, task store.Task
 	return true, s.startContinued(t, run, guard, task.Cancel)
 }
 
-// resumedTurn is the turn in which a task was when its owner left it.
+// resumedTurn returns the turn that a task was in when its owner left it.
 func (s *turnSuccessor) resumedTurn(id string, task store.Task) *Turn {
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(chat.WithTurn(s.cfg.Log.WithContext(context.Background()), chat.Turn{Began: began}))
@@ -271,8 +272,8 @@ func (s *turnSuccessor) resumedTurn(id string, task store.Task) *Turn {
 	return t.connectParts()
 }
 
-// observeLog brings guard to where the log ends, and adds to c what the log lacks of what the run
-// has done.
+// observeLog brings guard to the end of the log, and adds to c the events of the run that the log
+// lacks.
 func (t *Turn) observeLog(kept stored, run Run, c *closing, guard *stream.Guard) {
 	var events []stream.Event
 	for _, e := range kept.logged {
@@ -347,8 +348,8 @@ func (s *turnSuccessor) admitTurn(end func(cause error)) (leave func(), err erro
 	return func() {}, nil
 }
 
-// claimTurn makes the turn this process's, and adds to its log what that lacks. It returns a guard
-// that has observed all of the turn.
+// claimTurn makes the turn this process's, and adds the missing events to its log. It returns a
+// guard that has observed all of the turn.
 func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn, run *plainRun, kept stored) (*stream.Guard, error) {
 	t.durable, t.identity.saves, t.takeovers, t.log.saved.size = false, true, run.all+1, run.size
 	t.trace.Recorder = kept.recordEvents(record.New(s.cfg.Trace, t.id, t.end.stored.doc.beginOfTurn(t.id, task.Created)))
@@ -393,8 +394,8 @@ func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn,
 	return guard, nil
 }
 
-// claimTask makes the task this process's, and adds to the log what it lacks. A task that
-// this process has left itself is its own already.
+// claimTask makes the task this process's, and adds the missing events to its log. A task that this
+// process has left itself is its own already.
 func (s *turnSuccessor) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int, side store.Side) error {
 	owned := task.Holder == s.holder
 	task.Holder, task.State, task.Side = s.holder, Working, side
@@ -444,8 +445,8 @@ func (s *turnSuccessor) isUnwanted(ctx context.Context, id string) (stop bool) {
 	return stop
 }
 
-// startContinued runs a turn to its end, without a client. One that was cancelled
-// while it had no owner ends at once.
+// startContinued runs a turn to its end, without a client. A turn that was cancelled without an
+// owner ends at once.
 func (s *turnSuccessor) startContinued(t *Turn, run Run, guard *stream.Guard, stop bool) error {
 	if !s.turns.addUnattended(t) {
 		t.freePlace()
@@ -493,7 +494,7 @@ func (t *Turn) runContinued(run Run, guard *stream.Guard) {
 	_ = frame.GoOn(t.Context(t.work), req, guard)
 }
 
-// recoverPanic keeps a panic of a goroutine that has no caller from ending the process. It is
+// recoverPanic keeps a panic of a goroutine without a caller from ending the process. It is
 // deferred.
 func (s *turnSuccessor) recoverPanic(task string) {
 	if p := recover(); p != nil {
@@ -515,7 +516,7 @@ func (s *switching) Emit(ev stream.Event) error { return s.next.Emit(ev) }
 
 func (s *switching) Flush() error { return s.next.Flush() }
 
-// stopContinued ends the runs that have no client, for others to continue with.
+// stopContinued ends the runs without a client, so that other processes continue them.
 func (s *turnSuccessor) stopContinued() {
 	for _, t := range s.turns.closeAll() {
 		t.HandOver(shuttingDown())
@@ -523,7 +524,7 @@ func (s *turnSuccessor) stopContinued() {
 	s.turns.unattended.Wait()
 }
 
-// nobody is the output of a turn that has no client.
+// nobody is the output of a turn without a client.
 type nobody struct{}
 
 func (nobody) Write(stream.Stamp, stream.Event) error { return nil }

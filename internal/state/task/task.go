@@ -4,8 +4,8 @@
 //	Stamper ── Turn ── the client's Output
 //	            └───── the log
 //
-// A Turn writes, then delivers: no client sees an event that the log does not have. So
-// a reader of the log, on any gateway, gets what the first client got.
+// A Turn writes, then delivers: no client sees an event that the log does not have. So a reader of
+// the log, on any gateway, gets the same events as the first client.
 //
 // A process holds a lease under its name and an epoch. Each write of a turn's
 // log and of its task says which lease it stands on, so that a process that was
@@ -28,7 +28,7 @@
 //	turnSuccessor  takes over the turns that no process runs, or closes them
 //	taskStore      reads and writes tasks for all of them
 //
-// A Service is safe for concurrent use. Its keeper ends with Close, which waits for it.
+// A Service is safe for concurrent use. Its keeper ends with Close, and Close waits for it.
 package task
 
 // Service keeps the turns of one process, in parts with one job each. It is safe for concurrent use.
@@ -46,8 +46,8 @@ type Service struct {
 	contentNotes      // NoteContent, DropContent
 }
 
-// New returns a Service and starts its keeper, which has the lease renewed, learns of cancels,
-// and closes the turns of dead processes. The caller must call Close.
+// New returns a Service and starts its keeper. The keeper renews the lease, learns of cancels, and
+// closes the turns of dead processes. The caller must call Close.
 func New(cfg Config) *Service {
 	tasks := newTaskStore(cfg)
 	logs := &turnLogs{taskStore: tasks}

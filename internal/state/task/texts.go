@@ -127,8 +127,8 @@ func (d *document) isLong() bool {
 	return size > maxOrdinary
 }
 
-// placeIn returns where in a message a text stands. Of texts that are not whole it is known
-// only if they are the same.
+// placeIn returns where in a message a text stands. For incomplete texts it finds only equal
+// references.
 func placeIn(text string, at *elsewhere, m *message) (from int, ok bool) {
 	switch {
 	case at != nil || m.Elsewhere != nil:
@@ -142,7 +142,8 @@ func placeIn(text string, at *elsewhere, m *message) (from int, ok bool) {
 	return from, from >= 0
 }
 
-// resolveReferences gives back what refer has taken out. What refers to no message stays as it is.
+// resolveReferences puts the texts back that referRepeated has replaced. A reference to a missing message stays as
+// it is.
 func (d *document) resolveReferences() {
 	for _, s := range d.repeatedTexts() {
 		e := *s.at
@@ -161,7 +162,7 @@ func (d *document) resolveReferences() {
 	}
 }
 
-// messageByID returns the last message of that id; nil: there is none.
+// messageByID returns the last message with that id, or nil.
 func (d *document) messageByID(id string) *message {
 	for i := len(d.History) - 1; i >= 0 && id != ""; i-- {
 		if d.History[i].MessageID == id {
@@ -171,7 +172,7 @@ func (d *document) messageByID(id string) *message {
 	return nil
 }
 
-// addLongTexts fills in the long texts. Of one that is not there any more the beginning stays.
+// addLongTexts fills in the long texts. A text that is not there any more keeps its beginning.
 func (d *document) addLongTexts(long map[string]string) {
 	for i := len(d.Earlier) - 1; i >= 0; i-- {
 		var messages []message
@@ -190,8 +191,8 @@ func (d *document) addLongTexts(long map[string]string) {
 	d.cutTexts(0)
 }
 
-// cutTexts makes of each text that is not whole, or longer than most, what is shown of it. 0: no
-// text is too long.
+// cutTexts replaces each text that is incomplete, or longer than most, by its beginning and a mark.
+// 0 turns the bound off.
 func (d *document) cutTexts(most int) {
 	for _, s := range d.allTexts() {
 		if *s.at != nil || most > 0 && len(*s.text) > most {

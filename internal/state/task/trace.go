@@ -14,8 +14,8 @@ type tracing struct {
 	isStored bool // the store has it, or never will
 }
 
-// storeTrace adds what was recorded to the trace of the task, which is kept for ttl. It returns false
-// if the store is unavailable.
+// storeTrace adds the recorded part to the trace of the task, and keeps the trace for ttl. It
+// returns false if the store is unavailable.
 func (t *tracing) storeTrace(of *identity, ttl time.Duration) bool {
 	if !t.isStored {
 		err := of.store.pushTrace(of.ctx, of.task, t.Part(true), ttl)

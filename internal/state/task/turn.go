@@ -13,9 +13,9 @@ import (
 	"sluice/stream"
 )
 
-// Turn is a stream.Output in front of the client's: what its client gets, its log has. Its
-// methods belong to the goroutine of the turn, which is that of the request that began it; what
-// waits may be handed on by another one (gather.go).
+// Turn is a stream.Output in front of the client's: what its client gets, its log has. Its methods
+// belong to the goroutine of the request that began the turn. Another goroutine may hand on the
+// pending events (gather.go).
 type Turn struct {
 	gathering // its mu is held while an event is sent, until Rest
 	identity
@@ -23,7 +23,7 @@ type Turn struct {
 	cancel    context.CancelCauseFunc
 	work      context.Context // of a turn that began without a client here; else nil
 	leave     func()          // gives the place back that the turn has here; nil: its request does
-	takeovers int             // by which the turn has come here
+	takeovers int             // earlier takeovers of the turn
 	claim     claim
 	client    receiver
 	log       writer
@@ -44,7 +44,7 @@ func (t *Turn) Task() string { return t.task }
 // ID returns the turn's id.
 func (t *Turn) ID() string { return t.id }
 
-// Context returns a context in which the calls of models are noted for the turn's trace.
+// Context returns a context that records the calls of models for the turn's trace.
 func (t *Turn) Context(ctx context.Context) context.Context { return t.trace.Context(ctx, t.began) }
 
 // Before makes next the output of the turn's client.
@@ -55,9 +55,9 @@ func (t *Turn) Before(next stream.Output) stream.Output {
 	return t
 }
 
-// OnBreak sets what drops the events that the client's output holds back. It is called when
-// the turn is another process's, or is left to one: what becomes of it this one does not know,
-// and its client must not receive what no log has. Every method returns ErrBroken from then on.
+// OnBreak sets what drops the events that the client's output holds back. It is called when another
+// process has the turn, or may claim it. This process does not know how the turn continues, so its
+// client must not get unlogged events. Every method returns ErrBroken from then on.
 func (t *Turn) OnBreak(discard func()) { t.client.discard = discard }
 
 // Write takes the next event.
@@ -90,10 +90,10 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 // suspendOn suspends the turn if ev says that another process, or this one later, continues it. It
 // reports whether the client's stream breaks off.
 //
-// Its client does not read of an end, for there is none: its stream breaks off with what the
-// log has, and continues where the client asks for the rest. While the store is unavailable
-// there is no rest to ask for, and the client learns why; but not of a run that is fenced, or
-// lost, which another process may have by then.
+// The client does not get a Done: its stream breaks off with the logged events, and continues when the
+// client asks for the remaining ones. While the store is unavailable, the client cannot ask for
+// them, and gets the error. It does not get the error of a fenced or lost run, since another
+// process may have that run.
 func (t *Turn) suspendOn(ev stream.Event) (breaksOff bool) {
 	e, ok := ev.(*stream.Error)
 	if !ok || !e.Fatal || !t.durable {
@@ -119,8 +119,8 @@ func (t *Turn) isFenced() bool {
 // answer to a later one, for two milliseconds at most.
 func (t *Turn) Flush() error { return t.flush(t.durable) }
 
-// Spill is Flush for an output that has no room for more, and is called from its Write. What is
-// held makes room for itself.
+// Spill is Flush for an output that is full, and is called from its Write. If events are held,
+// Spill does nothing, and the output grows.
 func (t *Turn) Spill() error {
 	if t.held {
 		return nil
@@ -128,14 +128,13 @@ func (t *Turn) Spill() error {
 	return t.handOn()
 }
 
-// StopGathering hands on what waits. Until it returns the client's output may be used by another
-// goroutine, from then on it belongs to the caller's.
+// StopGathering hands on the pending events. Until it returns the client's output may be used by
+// another goroutine, from then on it belongs to the caller's.
 func (t *Turn) StopGathering() { t.flushAndStop() }
 
-// handOn appends what came since the last time to the log, and then hands it to the client.
-// Before a client learns of the end the task has its state: what the client sends next may
-// depend on that. A turn that another process continues with has not ended, whatever its client
-// receives.
+// handOn appends the new events to the log, and then hands them to the client. The task gets its
+// state before the client learns of the end, since the client's next request may depend on that. A
+// turn that another process continues with has not ended, whatever its client receives.
 //
 // It needs mu.
 func (t *Turn) handOn() error {
@@ -152,7 +151,7 @@ func (t *Turn) handOn() error {
 	return t.client.flush()
 }
 
-// appendLog sends to the log what it does not have.
+// appendLog sends the pending events to the log.
 func (t *Turn) appendLog() {
 	if !t.log.appendPending() {
 		t.abandonIfClaimed()
@@ -186,8 +185,8 @@ func (t *Turn) Blocked() time.Duration {
 	return t.client.next.Blocked()
 }
 
-// NoRoom is true from when the store has refused an event of the turn for lack of room. Who
-// says so to the client resets it.
+// NoRoom is true from when the store has refused an event of the turn for lack of room. The code
+// that warns the client clears it.
 func (t *Turn) NoRoom() *atomic.Bool { return &t.log.noRoom }
 
 // End is called once, when the turn is over.
@@ -235,7 +234,8 @@ func (t *Turn) finishLogAndTask() bool {
 	return t.end.state == endAbandoned || t.end.finishTask(&t.identity, &t.answer) && t.trace.storeTrace(&t.identity, t.end.stored.ttl)
 }
 
-// releaseTask lets go of the task of a turn that is left, and wakes those who may go on with it.
+// releaseTask gives up the task of a turn that ends here, and wakes the processes that may continue
+// it.
 func (t *Turn) releaseTask() {
 	s := t.store
 	doc, long := t.end.stored.doc.encodeStored()

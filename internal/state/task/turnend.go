@@ -1,10 +1,10 @@
 // This file brings a turn to its end in the store, in one of two ways.
 //
-//	conclude     in one step, where the store can: what the log lacks, the task's last state, the trace
-//	  confirm    finds out whether the store has it, if the answer was lost
-//	finishTask   the task's last state alone; log and trace are written by themselves
+//	concludeTurn  writes all in one step, if the store can: rest of the log, last state, trace
+//	  confirmEnd  finds out whether the store has it, if the answer was lost
+//	finishTask    writes the task's last state alone; log and trace have writes of their own
 //
-// Both write the same final document, which is made once; see storedTask.
+// Both write the same final document, made once; see storedTask.
 
 package task
 

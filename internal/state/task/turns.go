@@ -1,5 +1,5 @@
-// This file lists the turns of this process that the store has no end of, so that the keeper can
-// stop, fence, finish or continue them.
+// This file lists the turns of this process whose end is not stored. The keeper can stop, fence,
+// finish or continue them.
 
 package task
 
@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// openTurns are the turns of this process that the store has no end of. A turn is in running from its
-// begin to its End, and in unsettled after that if the store does not have its end yet.
-// It is safe for concurrent use.
+// openTurns are the turns of this process whose end is not stored. A turn is in running from its
+// begin to its End, and in unsettled after that if the store does not have its end yet. It is safe
+// for concurrent use.
 type openTurns struct {
 	mu        sync.Mutex       // guards the fields below
 	running   map[string]*Turn // by task
@@ -24,7 +24,7 @@ type openTurns struct {
 	// unattended counts the turns that run without a client here.
 	unattended sync.WaitGroup
 	handedOver atomic.Int64 // turns that were released for other processes
-	// closeDropped returns a check that closes a turn whose end has no room in unsettled.
+	// closeDropped returns a check that closes a turn whose end did not fit into unsettled.
 	closeDropped func(task, turn string) func(context.Context) error
 }
 
@@ -52,7 +52,7 @@ func (o *openTurns) addUnattended(t *Turn) bool {
 	return true
 }
 
-// remove removes the turn of a task, which is over here.
+// remove removes the turn of a task. The turn has ended here.
 func (o *openTurns) remove(task string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,7 +107,7 @@ func (o *openTurns) isFenced(t *Turn) bool {
 	return t.end.fenced
 }
 
-// deferEnd leaves the end of a turn to the keeper. It returns false if there is no room for it.
+// deferEnd leaves the end of a turn to the keeper. It returns false if the list is full.
 func (o *openTurns) deferEnd(t *Turn) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -159,7 +159,8 @@ func (o *openTurns) removeSuspended() []string {
 	return tasks
 }
 
-// closeAll has no turn be continued from now on. It returns the turns that run without a client.
+// closeAll keeps all turns from being continued from now on. It returns the turns that run without
+// a client.
 func (o *openTurns) closeAll() (unattended []*Turn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -51,8 +51,8 @@ type identity struct {
 	saves    bool            // it saves what another process needs to continue with it
 }
 
-// dropSaved returns what changes with the last state of a turn's task: nothing is left of what was
-// saved.
+// dropSaved returns the change that removes the saved states of a turn, with the last state of its
+// task.
 func (of *identity) dropSaved() store.Side {
 	if !of.saves {
 		return store.Side{}

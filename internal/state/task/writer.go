@@ -22,11 +22,11 @@ const (
 // up to n, each of them once; of a log that is given up there are neither.
 type writer struct {
 	of      *identity
-	ended   bool // the log gets nothing more: it is given up, or another process writes it
+	ended   bool // the log does not grow: it was given up, or another process writes it
 	lines   stream.Storage
-	pending []byte  // what it does not have yet; nil: nothing
-	lent    *[]byte // the buffer of pending; nil: it is none of the service's
-	marks   []mark  // what was sent of pending, and perhaps arrived
+	pending []byte  // data that the log does not have yet; nil without any
+	lent    *[]byte // the buffer of pending; nil if pending is not lent by the service
+	marks   []mark  // parts of pending that were sent, and perhaps arrived
 	at      int     // the last event that it has
 	n       int     // the last event in pending
 	// retry is when the store is tried again after it was unavailable.
@@ -39,10 +39,10 @@ type writer struct {
 // mark is the place in writer.pending where an append ended that may or may not have arrived.
 type mark struct{ n, offset int }
 
-// isComplete says whether the log has all events so far, or is none.
+// isComplete reports whether the log has all events so far, or was given up.
 func (w *writer) isComplete() bool { return w.ended || w.n == w.at }
 
-// addEvent adds the event to what the log will get.
+// addEvent adds the event to the pending ones.
 func (w *writer) addEvent(s stream.Stamp, ev stream.Event) {
 	if w.ended || stream.Passing(ev) {
 		return
@@ -60,17 +60,17 @@ func (w *writer) addEvent(s stream.Stamp, ev stream.Event) {
 	w.pending, w.n = lines, s.N
 }
 
-// beginLog makes h the first line of the log, which is sent with the first event.
+// beginLog makes h the first line of the log. It is sent with the first event.
 func (w *writer) beginLog(h head) { w.pending = h.appendLine(w.pendingRoom()) }
 
-// cutResult bounds what a document keeps of a result.
+// cutResult shortens a result for a document.
 func cutResult(text string) string {
 	head, _ := chat.Truncate(text, maxResult)
 	return head
 }
 
-// appendPending sends pending to the log. What cannot be sent is kept for the next time. It returns
-// false if another writer has the log.
+// appendPending sends pending to the log. Data that cannot be sent is kept for the next time. It
+// returns false if another writer has the log.
 func (w *writer) appendPending() (ours bool) {
 	if w.isComplete() && w.saved.pending == nil || !w.retry.IsZero() && time.Now().Before(w.retry) {
 		return true
@@ -110,13 +110,13 @@ func (w *writer) recordAppended() {
 // retryLater has the log tried again in a while.
 func (w *writer) retryLater() { w.retry = time.Now().Add(retryAfter) }
 
-// sendPending appends what is pending to the log. The store refuses it if another
-// process holds the task by now.
+// sendPending appends the pending events to the log. The store refuses it if another process holds
+// the task by now.
 func (w *writer) sendPending() error {
 	return w.of.store.cfg.Store.AppendLog(w.of.ctx, w.of.id, w.nextAppend())
 }
 
-// nextAppend is what the log does not have.
+// nextAppend returns the append of the pending events.
 func (w *writer) nextAppend() store.Append {
 	w.lines.Cut()
 	s := w.of.store
@@ -125,8 +125,8 @@ func (w *writer) nextAppend() store.Append {
 	}
 }
 
-// dropArrived removes from pending what the log turns out to have. It returns false if the log
-// ends where it cannot.
+// dropArrived removes from pending the events that the log has after all. It returns false if the
+// log ends where it cannot.
 func (w *writer) dropArrived(end int) bool {
 	for _, m := range w.marks {
 		if m.n == end {
@@ -164,7 +164,7 @@ func (w *writer) closeLog() (ours, closed bool) {
 	return ours, !ours || w.isComplete()
 }
 
-// pendingRoom returns pending, which has a buffer from now on.
+// pendingRoom returns pending, and gives it a buffer if it is nil.
 //
 // The caller appends to the result and puts it back into pending.
 func (w *writer) pendingRoom() []byte {
@@ -179,7 +179,7 @@ func (w *writer) pendingRoom() []byte {
 func (w *writer) dropPending() {
 	w.lines.Cut()
 	if w.lent != nil {
-		*w.lent = w.pending // which may have grown
+		*w.lent = w.pending // it may have grown
 		w.of.store.buffers.put(w.lent)
 	}
 	w.lent, w.pending, w.marks = nil, nil, w.marks[:0]
@@ -193,7 +193,7 @@ func (w *writer) savedSide() store.Side {
 	return store.Side{Key: store.TurnKey(w.of.id), Item: w.saved.pending}
 }
 
-// forgetSaved removes what was saved of a turn whose log is given up: nobody goes on with it.
+// forgetSaved removes the saved states of a turn whose log is given up: no process continues it.
 func (w *writer) forgetSaved() {
 	if !w.of.saves || w.saved.dropped {
 		return
