@@ -22,25 +22,25 @@ const (
 )
 
 var (
-	// errLarge says that a command ran out of time because of what it carried. Nothing is
-	// learnt of the store.
+	// errLarge says that a command ran out of time because of its size. It says nothing about the
+	// store.
 	errLarge = errors.New("its value is large")
-	// errMate says that a command failed which was sent with another one. That one says what is
-	// learnt of the store.
+	// errMate says that a command failed that was sent with another one. The other command says
+	// whether the store is well.
 	errMate = errors.New("it was sent with others")
 )
 
 // CallsConfig describes Calls. Its zero value works.
 type CallsConfig struct {
 	Timeout time.Duration // of one command; 0: defaultTimeout
-	// Allow says whether a command may be sent now; done is called with what the command
-	// says of the store. The circuit breaker "store" stands behind it; nil: there is none.
+	// Allow returns an error if a command may not be sent now. The caller calls done with the
+	// verdict of the command. The circuit breaker "store" implements it. nil allows all.
 	Allow   func(context.Context) (done func(Verdict, error), err error)
 	Metrics *metrics.Registry
 	Log     zerolog.Logger
 }
 
-// Verdict is what a command says of the store.
+// Verdict is the result of a command for the health of the store.
 type Verdict int
 
 // Verdicts on a store.
@@ -61,7 +61,7 @@ type Calls struct {
 	seconds metrics.Histogram
 	errors  metrics.Counter
 	failing atomic.Bool   // the last command that ended found the store unavailable
-	places  chan struct{} // one for each command that may run now; nil: there is no bound
+	places  chan struct{} // one for each command that may run now; nil: without a bound
 	crowded chan struct{} // the same of commands that may be sent with others
 	refused refusals
 }
@@ -78,16 +78,16 @@ func NewCalls(cfg CallsConfig) *Calls {
 	}
 }
 
-// Share bounds how many commands run at once, as an engine has so many connections. The
-// others wait in the order in which they came, before their own time begins: that many
-// want a connection says nothing of the store. The commands of DoTogether, which need no connection
-// each, have places of their own. It is called before any command.
+// Share bounds how many commands run at once, as an engine has so many connections. The others wait
+// in the order in which they came, before their own time begins: a queue for connections says
+// nothing about the store. The commands of DoTogether share connections, so they have places of
+// their own. It is called before any command.
 func (c *Calls) Share(connections, together int) {
 	c.places, c.crowded = make(chan struct{}, connections), make(chan struct{}, together)
 }
 
-// Do runs one command. What command returns is an error of this package already, or a
-// context's. For a command that wrote something the engine reports to Wrote how it ended.
+// Do runs one command. The error of command is one of this package already, or a context's. For a
+// command that wrote something the engine reports to Wrote how it ended.
 func (c *Calls) Do(ctx context.Context, op string, command func(context.Context) error) error {
 	return c.runInPlace(ctx, op, c.places, command)
 }
@@ -106,8 +106,8 @@ func (c *Calls) runInPlace(ctx context.Context, op string, places chan struct{},
 	return c.runCommand(ctx, op, command)
 }
 
-// awaitPlace waits for a place. That there was none in time is no failure of the store's, so the
-// breaker does not count it.
+// awaitPlace waits for a place. A missing place is not a failure of the store, so the breaker does
+// not count it.
 func (c *Calls) awaitPlace(ctx context.Context, op string, places chan struct{}) (leave func(), err error) {
 	if places == nil {
 		return func() {}, nil
@@ -169,8 +169,8 @@ func (c *Calls) classifyError(ctx context.Context, op string, err error) error {
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-// verdictOf says what the end of a command says of the store. A caller that left, and a value
-// that took the time, say nothing.
+// verdictOf returns the verdict of a command's error. A caller that left, and a value that took the
+// time, say nothing.
 func verdictOf(ctx context.Context, err error) Verdict {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errLarge), errors.Is(err, errMate) && errors.Is(err, ErrUnavailable):
@@ -199,8 +199,8 @@ func isExpected(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrCursor)
 }
 
-// logChange logs when the store begins to fail and when it works again, once each. What is
-// refused while the store answers is logged by Wrote.
+// logChange logs when the store begins to fail and when it works again, once each. Wrote logs the
+// writes that the store refuses while it answers.
 func (c *Calls) logChange(op string, verdict Verdict, err error) {
 	if verdict == Unsaid || errors.Is(err, ErrReadOnly) {
 		return

@@ -18,10 +18,10 @@ const (
 // piece is how many entries Follow reads at once.
 const piece = 200
 
-// Follow returns the entries of a turn's log behind after, and then those that come, as
-// they come. It does not know which one is the last: the caller ends the loop. It ends
-// by itself with an error, which comes alone and last: ErrNotFound when there is no log,
-// or none any more; ctx's own. It waits while the store is unavailable.
+// Follow returns the entries of a turn's log behind after, and then those that come, as they come.
+// It does not know the last entry: the caller ends the loop. It ends by itself with an error that
+// comes alone and last: ErrNotFound if the log does not exist (any more), or the error of ctx. It
+// waits while the store is unavailable.
 func Follow(ctx context.Context, s interface {
 	ReadLog(ctx context.Context, turn string, after, limit int) ([]Entry, error)
 	Watch(topic string) *Watch

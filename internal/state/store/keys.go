@@ -28,11 +28,11 @@ func LongKey(id string) string { return "sluice:long:" + id }
 // LogKey returns where a turn's events are.
 func LogKey(turn string) string { return "sluice:log:" + turn }
 
-// TurnKey returns the list of what a turn that runs needs to go on in another process: its
-// request, then its states.
+// TurnKey returns the list of a running turn's data that another process needs to continue it: the
+// request, then the states.
 func TurnKey(turn string) string { return "sluice:turn:" + turn }
 
-// TraceKey returns the list of what each turn of a task adds to its trace.
+// TraceKey returns the list of the parts that a task's turns add to its trace.
 func TraceKey(id string) string { return "sluice:trace:" + id }
 
 // LeaseKey returns where a process's lease is.
@@ -43,7 +43,7 @@ func IdempotencyKey(tenant, user, key string) string {
 	return "sluice:idem:" + hashTexts(tenant, user, key)
 }
 
-// ContentKey returns the value that notes a turn of some content, which is a hash.
+// ContentKey returns the value for a turn with this content, which is given as a hash.
 func ContentKey(content [32]byte) string { return "sluice:again:" + hex.EncodeToString(content[:16]) }
 
 // MemoryKey returns the list of a conversation's memory.
@@ -51,8 +51,8 @@ func MemoryKey(tenant, user, conversation string) string {
 	return "sluice:mem:" + hashTexts(tenant, user, conversation)
 }
 
-// GenerationKey returns the counter of what may have been changed in a tool server, by
-// anybody: what one user changes, another may see.
+// GenerationKey returns the counter of possible changes in a tool server. It is shared by all
+// users: a change by one user may be visible to another.
 func GenerationKey(server string) string { return "sluice:gen:" + hashTexts(server) }
 
 // CacheKey returns the value of a tool's result in one generation.
@@ -63,8 +63,8 @@ func CacheKey(tenant, user, server, tool, arguments string, generation int64) st
 // ToolsKey returns where the list of tools is that an MCP server gave last.
 func ToolsKey(server string) string { return "sluice:tools:" + server }
 
-// RunKey returns the value of a task's run of a workflow, CheckpointsKey and MessagesKey
-// the lists of what it has come to.
+// RunKey returns the value of a task's run of a workflow. CheckpointsKey and MessagesKey return the
+// lists of its states and messages.
 func RunKey(task string) string { return "sluice:run:" + task }
 
 // CheckpointsKey returns the list of a run's checkpoints.
@@ -79,8 +79,9 @@ func DefinitionKey(sum string) string { return "sluice:def:" + sum }
 // DefinitionRunsKey returns the index of the tasks whose runs are pinned to a definition.
 func DefinitionRunsKey(sum string) string { return "sluice:def:" + sum + ":runs" }
 
-// Withdraw returns the data of a question whose task was cancelled, so that it can have no answer. It
-// keeps the member rest of the former data: the people who might answer, and no text of the turn.
+// Withdraw returns the data of a question whose task was cancelled, so that it cannot be answered.
+// It keeps the member rest of the former data: the people who might answer, and no text of the
+// turn.
 func Withdraw(data []byte) []byte {
 	var kept struct {
 		Rest json.RawMessage `json:"rest,omitempty"`
@@ -104,8 +105,8 @@ func ApprovalsKey(tenant, person string) string {
 // ApprovalsOfAllKey: see ApprovalsKey.
 func ApprovalsOfAllKey(tenant string) string { return "sluice:approvals:" + hashTexts(tenant) }
 
-// RateKey returns where a rate of a subject is kept, and what runs of it: a subject is a kind of
-// one and its names, what the rate or the count.
+// RateKey returns the key of a rate or a count of a subject. The subject is its kind and its names;
+// what names the rate or count.
 func RateKey(what string, subject ...string) string {
 	return "sluice:rate:" + hashTexts(subject...) + ":" + what
 }
@@ -128,7 +129,7 @@ func ResponsesKey(task string) string { return "sluice:response:" + task }
 // ThreadKey returns the value of a thread of ChatKit.
 func ThreadKey(id string) string { return "sluice:thread:" + id }
 
-// ThreadItemsKey returns the list of what a thread holds.
+// ThreadItemsKey returns the list of a thread's items.
 func ThreadItemsKey(id string) string { return ThreadKey(id) + ":items" }
 
 // ThreadsKey returns the index of an owner's threads.
@@ -143,13 +144,13 @@ func TasksKey(tenant, user, conversation string) string {
 	return "sluice:tasks:conv:" + hashTexts(tenant, user, conversation)
 }
 
-// LogTopic returns what is signalled when a turn's log has changed.
+// LogTopic returns the topic that is signalled when a turn's log has changed.
 func LogTopic(turn string) string { return "log:" + turn }
 
 // OrphansTopic is signalled when a process has left turns for others.
 const OrphansTopic = "orphans"
 
-// CancelTopic returns what is signalled when a task of owner shall be cancelled.
+// CancelTopic returns the topic that is signalled when a task of owner is to be cancelled.
 func CancelTopic(owner string) string { return "cancel:" + owner }
 
 // hashTexts makes a name of fixed length of texts that users choose. Each is preceded by its

@@ -29,7 +29,7 @@ func locationForms() []string {
 type Location struct {
 	// Kind says which of the fields below count.
 	Kind Kind
-	Path string // of the file, which one process owns: SQLite's
+	Path string // of the file, owned by one process: SQLite's
 	// Addrs are Redis's host and port, its socket's path if Socket is set, or those of
 	// the sentinels if Master is.
 	Addrs       []string
@@ -43,8 +43,7 @@ type Location struct {
 // Shared says whether other processes can open the store.
 func (l Location) Shared() bool { return l.Kind == SQLite || l.Kind == Redis }
 
-// Faults of locations. They report the rule and do not repeat the value, which may hold a
-// password.
+// Faults of locations. They report the rule and do not repeat the value, as it may hold a password.
 var (
 	errScheme   = errors.New("must be " + strings.Join(locationForms()[:len(locationForms())-1], ", ") + " or " + locationForms()[len(locationForms())-1])
 	errPath     = errors.New("sqlite: needs the path of a file, as in sqlite:/var/lib/sluice/state.db")
@@ -56,8 +55,8 @@ var (
 	errReading  = errors.New("is not a URL; special characters in a password are written as %XX")
 )
 
-// ParseLocation reads a location. Its error says what the value must be and does not
-// repeat it.
+// ParseLocation reads a location. Its error states the rule for the value and does not repeat the
+// value.
 func ParseLocation(text string) (Location, error) {
 	switch text {
 	case "none", "":
@@ -78,8 +77,8 @@ func ParseLocation(text string) (Location, error) {
 	return parseRedis(scheme, text)
 }
 
-// parseRedis reads redis:, rediss:, redis+sentinel: and redis+unix: URLs.
-// Errors name what is wrong and repeat nothing: a URL may hold a password.
+// parseRedis reads redis:, rediss:, redis+sentinel: and redis+unix: URLs. Errors name the fault and
+// do not repeat the URL, as it may hold a password.
 func parseRedis(scheme, text string) (Location, error) {
 	hosts := ""
 	if scheme == "redis+sentinel" { // a URL has one host
@@ -162,7 +161,7 @@ func emptyOnError(l Location, err error) (Location, error) {
 	return l, nil
 }
 
-// parseAddress returns host and port; port is taken where there is none.
+// parseAddress returns host and port, with port as the default.
 func parseAddress(host, port string) (string, error) {
 	u, err := url.Parse("//" + host)
 	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), " \t\r\n\x00@") {

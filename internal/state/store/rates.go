@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Rates keep what is used of limits, for all processes that share the store.
+// Rates keep the use of limits, for all processes that share the store.
 //
-// A rate is kept as the generic cell rate algorithm keeps it: by the time until nothing of what
-// was charged is left, its level. A window, which admits no burst beyond it, is kept as what was
-// charged in each part of it. The clock is the engine's, which is one for all.
+// A rate is stored as in the generic cell rate algorithm: by its level, the time until all charges
+// are paid off. A window admits no burst beyond its quota. It is stored by the charges in each part
+// of it. The clock is that of the engine, so all processes share it.
 type Rates interface {
 	// ChargeRates charges all of c or, if one of its limits does not allow that, nothing. A
 	// second try may charge twice.
@@ -25,7 +25,8 @@ type Charge struct {
 	Levels  []Level
 	Counts  []Count
 	Windows []Window
-	// Holder is the process that counts. Those of others count while they have their leases.
+	// Holder is the process that counts. Counts of other processes are included while these have
+	// their leases.
 	Holder Holder
 	// Owed says that it was used already, so that it is charged in any case.
 	Owed bool
@@ -34,19 +35,20 @@ type Charge struct {
 // Level is a rate.
 type Level struct {
 	Key string
-	// Window is the level at which it is used up; a charge afterwards may leave Debt above it.
+	// Window is the level at which the rate is used up. A later charge may leave the level up to
+	// Debt above it.
 	Window, Debt time.Duration
-	// Cost is what is charged, or given back if it is negative, and Need how much room there must be for it. With Of, there
-	// must be Need for each turn that runs by Counts[Of-1].
+	// Cost is charged, or given back if it is negative. Need is the room that the charge must find.
+	// With Of, there must be Need for each turn that runs by Counts[Of-1].
 	Cost, Need time.Duration
 	Of         int
 }
 
-// Count says what runs at a time. A process writes its true numbers, so nothing of one that
-// dies stays for longer than its lease.
+// Count is the number of turns and watchers that run at a time. A process writes its true numbers,
+// so nothing of one that dies stays for longer than its lease.
 type Count struct {
 	Key string
-	// Turns and Watchers are those of Holder, with what it asks for now.
+	// Turns and Watchers are the numbers of Holder, including this request.
 	Turns, Watchers int
 	// Seq grows with each change of the two: of writes that overtake each other the last
 	// change stays.
@@ -59,30 +61,30 @@ type Count struct {
 type Window struct {
 	Key    string
 	Period time.Duration
-	// Most is the quota, and Cost what is charged.
+	// Most is the quota, and Cost is the charge.
 	Most, Cost int
 }
 
-// A window is kept by parts of its period. What was charged counts until WindowSpan of them have
-// begun after it: for a twentieth of the period longer than that, since nothing arrives when it was
+// A window is kept by parts of its period. A charge counts until WindowSpan parts have begun after
+// it. That is a twentieth of the period longer than needed, since requests arrive after they were
 // sent.
 const (
 	WindowParts = 40
 	WindowSpan  = WindowParts + WindowParts/20 + 1
 )
 
-// Used is what is charged of a Window.
+// Used is the used part of a Window.
 type Used struct {
 	N int
-	// Wait is how long it takes until there is room for what was asked for once more.
+	// Wait is the time until there is room for the same charge once more.
 	Wait time.Duration
 }
 
 // Charged is the answer to a Charge.
 type Charged struct {
 	OK bool // it was charged
-	// Levels are those of Charge.Levels, with what was charged now, as Windows are, and Counts
-	// the sums of what runs, with what was asked for.
+	// Levels are those of Charge.Levels after this charge, and so are Windows. Counts are the sums
+	// of the running turns and watchers, including this request.
 	Levels  []time.Duration
 	Counts  []Running
 	Windows []Used
@@ -100,7 +102,7 @@ const (
 
 // Shelf is what Charge.Apply needs of an engine, within one transaction.
 type Shelf interface {
-	Text(key string) (string, error) // empty: there is none
+	Text(key string) (string, error) // empty if it is missing
 	PutText(key, text string, ttl time.Duration) error
 	Alive(h Holder) (bool, error)
 }
@@ -144,7 +146,7 @@ func (c *Charge) Apply(on Shelf, now time.Time) (r Charged, err error) {
 	return r, err
 }
 
-// chargeAdmitted charges what is admitted.
+// chargeAdmitted writes the charges of an admitted request.
 func (c *Charge) chargeAdmitted(on Shelf, now time.Time, r *Charged, kept []map[string][3]int64, windows []parts) error {
 	for i := range c.Levels {
 		l := &c.Levels[i]
@@ -166,7 +168,7 @@ func (c *Charge) chargeAdmitted(on Shelf, now time.Time, r *Charged, kept []map[
 	return c.writeCounts(on, kept, r.Counts)
 }
 
-// parts are what was charged of a window, by the numbers of its parts.
+// parts are the charges of a window, by the numbers of its parts.
 type parts map[int64]int
 
 // readWindows reads the windows, and notes whether there is room in them.
@@ -206,7 +208,7 @@ func (w *Window) partLength() time.Duration { return max(w.Period/WindowParts, t
 
 func (w *Window) partAt(now time.Time) int64 { return now.UnixNano() / int64(w.partLength()) }
 
-// storeParts writes what was charged.
+// storeParts writes the charges.
 func (p parts) storeParts(on Shelf, w *Window) error {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -215,7 +217,7 @@ func (p parts) storeParts(on Shelf, w *Window) error {
 	return on.PutText(w.Key, string(text), WindowSpan*w.partLength())
 }
 
-// usedAt returns what is charged, and how long it takes until there is room.
+// usedAt returns the used part of a window, and how long it takes until there is room.
 func (p parts) usedAt(w *Window, now time.Time) (u Used) {
 	for _, n := range p {
 		u.N += n
@@ -254,7 +256,7 @@ func (c *Charge) livingCounts(on Shelf, key string) (map[string][3]int64, error)
 	return counts, nil
 }
 
-// readLevel returns a level, and whether there is room for what is asked for.
+// readLevel returns a level, and whether there is room for the charge.
 func (l *Level) readLevel(on Shelf, now time.Time, running []Running) (level time.Duration, fits bool, err error) {
 	text, err := on.Text(l.Key)
 	if err != nil {
@@ -296,7 +298,7 @@ func (c *Charge) writeCounts(on Shelf, kept []map[string][3]int64, sums []Runnin
 	return nil
 }
 
-// countName is what a count of h is kept under.
+// countName returns the name of h in a count.
 func (h Holder) countName() string { return h.Owner + ":" + strconv.FormatInt(h.Epoch, 10) }
 
 // holderOf reads a name.

@@ -13,9 +13,8 @@ import (
 // how often that is logged meanwhile.
 const refusedFor = time.Minute
 
-// refusals are writes that a store refuses while it answers: it has no room, or takes no
-// changes now. Reads say nothing of that, so they change nothing here. Its zero value has
-// none.
+// refusals are writes that a store refuses while it answers: it is full, or read-only now. Reads
+// say nothing of that, so they change nothing here. Its zero value is without refusals.
 type refusals struct {
 	some atomic.Bool // state is set: most writes look no further
 

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/base/config"
 )
 
-// Config is what is set of the store from outside.
+// Config holds the settings of the store.
 type Config struct {
 	At       Location
 	Prefix   string // stands before every key
@@ -23,8 +23,8 @@ const maxPrefix = 64
 // printable are the characters of a prefix.
 const printable = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// Settings registers what can be set of the store from outside. It is bound to c's part of
-// type Config. The password of the location is hidden.
+// Settings registers the settings of the store. It is bound to c's part of type Config. The
+// password of the location is hidden.
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "store", Settings: []config.Setting{

@@ -23,8 +23,7 @@ func (w *Watch) wake() {
 	}
 }
 
-// Hub wakes those who watch in this process; engines have one. Its zero value has
-// nobody who watches.
+// Hub wakes those who watch in this process; engines have one. Its zero value is without watches.
 type Hub struct {
 	// Begin and End, if set, are called when the first one begins to watch a topic and
 	// the last one stops, in order and one at a time. They must not block.
@@ -81,7 +80,7 @@ func (h *Hub) Signal(topic string) {
 	}
 }
 
-// Topics returns what is watched.
+// Topics returns the watched topics.
 func (h *Hub) Topics() (topics []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,20 +1,20 @@
-// Package store has the words in which state is kept: what outlives a turn, a process
-// or a machine. An engine (internal/state/store/memory, internal/state/store/sqlite, internal/state/store/redis) has all the methods
-// of Store; what needs state declares the few of them that it needs.
+// Package store has the words in which state is kept: what outlives a turn, a process or a machine.
+// An engine (internal/state/store/memory, internal/state/store/sqlite, internal/state/store/redis)
+// implements all methods of Store. Each user of state declares the few methods that it needs.
 //
-// The methods come in groups, by shape and not by who uses them: tasks, logs of events,
-// leases, values with a version, bounded lists, indexes by a score, counters, rates, signals.
-// One suite (internal/state/store/storetest) says what each means, on every engine.
+// The methods come in groups, by shape and not by who uses them: tasks, logs of events, leases,
+// values with a version, bounded lists, indexes by a score, counters, rates, signals. One suite
+// (internal/state/store/storetest) defines the meaning of each, on every engine.
 //
-// A key belongs to one group: what is a value is no list (keys.go has their names).
+// A key belongs to one group: a value's key is not a list's (keys.go has their names).
 //
 // Every method returns within a time limit of the engine's, whatever ctx allows, and its
 // error wraps one of those below. After ErrUnavailable a change may have happened all
 // the same: each method says how a second try finds out. A TTL of 0 means that the
 // record does not expire.
 //
-// Nobody changes bytes that were handed to a method or came from one: an engine may keep
-// them. An Entry's Data alone belongs to the caller again when AppendLog has returned.
+// Bytes that were passed to a method or came from one must not be changed: an engine may keep them.
+// An Entry's Data alone belongs to the caller again when AppendLog has returned.
 package store
 
 import (
@@ -27,13 +27,13 @@ import (
 // Errors of engines, to be tested for with errors.Is. Their texts, and those of what
 // wraps them, are for the operator; they hold no secret.
 var (
-	// ErrNotFound: there is no such record, or it has expired or was removed.
+	// ErrNotFound: the record does not exist, or it has expired or was removed.
 	ErrNotFound = errors.New("not in the store")
 	// ErrConflict: the record is not as the caller believes. Nothing was changed.
 	ErrConflict = errors.New("changed in the store meanwhile")
 	// ErrTooLarge: a log would have become longer than its bound. It is gone.
 	ErrTooLarge = errors.New("log too large, removed")
-	// ErrFull: the store has no room. Nothing was changed.
+	// ErrFull: the store is full. Nothing was changed.
 	ErrFull = errors.New("store full")
 	// ErrUnavailable: the store did not answer, did not answer in time, or does not take
 	// changes now.
@@ -43,11 +43,11 @@ var (
 	// ErrCrowded: no connection of this process was free in time. It says nothing of the store and
 	// comes with ErrNotSent.
 	ErrCrowded error = crowded{}
-	// ErrReadOnly: the store answers, and takes no changes now. It comes with ErrUnavailable.
+	// ErrReadOnly: the store answers, but refuses changes now. It comes with ErrUnavailable.
 	ErrReadOnly = errors.New("store takes no changes")
 	// ErrDamaged: the record is of another form; somebody else wrote it.
 	ErrDamaged = errors.New("record in the store cannot be read")
-	// ErrCursor: the cursor is none that a page came with.
+	// ErrCursor: the cursor did not come with a page.
 	ErrCursor = errors.New("no cursor")
 	// ErrOwned: another process runs turns with this file.
 	ErrOwned = errors.New("another process owns the store")
@@ -64,7 +64,7 @@ func (crowded) Shortage() bool { return true }
 
 // Bounds.
 const (
-	// MaxLog bounds what a log holds, in bytes of its entries.
+	// MaxLog bounds the content of a log, in bytes of its entries.
 	MaxLog = 8 << 20
 	// MaxPage bounds the tasks of a page. A page also ends with the task that brings its
 	// documents to MaxPageBytes.
@@ -89,35 +89,35 @@ type Store interface {
 
 // Logs keep the events of turns.
 type Logs interface {
-	// AppendLog adds an entry to a turn's log if the log ends where the caller believes,
-	// and makes the log if it is the first entry. It signals LogTopic. An entry whose
-	// N is At is none: then Side alone changes, under the same conditions.
+	// AppendLog adds an entry to a turn's log if the log ends where the caller believes, and makes
+	// the log if it is the first entry. It signals LogTopic. If an entry's N is At, nothing is
+	// appended: only Side changes, under the same conditions.
 	//
 	// Else the error is an *EndError, which wraps ErrConflict; ErrNotFound if a log that
 	// ought to be there is not; ErrTooLarge if this entry would pass MaxLog, and then the
 	// log is removed. After ErrUnavailable the entry is in the log if a second try gets
 	// an EndError whose End is the entry's N.
 	AppendLog(ctx context.Context, turn string, a Append) error
-	// ReadLog returns the entries whose N is above after, in order and at most limit of
-	// them; none if there are no more now; ErrNotFound if there is no log.
+	// ReadLog returns the entries whose N is above after, in order and at most limit of them. The
+	// list is empty if there are no more now. The error is ErrNotFound if the log does not exist.
 	ReadLog(ctx context.Context, turn string, after, limit int) ([]Entry, error)
-	// LogLeft returns how long a log is kept from now on, by the store's clock; 0: without
-	// end. ErrNotFound: there is no log.
+	// LogLeft returns how long a log is kept from now on, by the store's clock; 0: without end.
+	// ErrNotFound: the log does not exist.
 	LogLeft(ctx context.Context, turn string) (time.Duration, error)
 	// DropLog removes a log, if it is there, and signals LogTopic.
 	DropLog(ctx context.Context, turn string) error
 }
 
-// Entry is what one append has added to a log: some events of a turn.
+// Entry is the content of one append to a log: some events of a turn.
 type Entry struct {
 	N    int // of the last event in Data
 	Data []byte
 }
 
-// Append says what is added to a log.
+// Append describes an addition to a log.
 type Append struct {
 	Entry
-	// At is the N of the entry that must be the last one; 0: there must be none.
+	// At is the N of the entry that must be the last one. 0: the log must not exist.
 	At int
 	// TTL is how long the log is kept from now on.
 	TTL time.Duration
@@ -189,7 +189,7 @@ type Pushed struct {
 	Item []byte
 }
 
-// Together is what an engine has besides, for which one large write is much cheaper than
+// Together is an optional interface of engines for which one large write is much cheaper than
 // several small ones.
 type Together interface {
 	// PushAndPut is PutValue and a PushList for each item, with the same ttl for all of
@@ -207,31 +207,31 @@ type End struct {
 	Bounds       Bounds        // of that list; its Task is not looked at
 }
 
-// Ender is what an engine has besides, for which one large write is much cheaper than several
+// Ender is an optional interface of engines for which one large write is much cheaper than several
 // small ones.
 type Ender interface {
 	// EndTurn is AppendLog, UpdateTask and PushList in one step. After an error, which is one of
-	// theirs, nothing was written. But ErrTooLarge has removed the log, and after ErrUnavailable
+	// theirs, the store is unchanged. But ErrTooLarge has removed the log, and after ErrUnavailable
 	// all may have been written: then the task has the new document.
 	EndTurn(ctx context.Context, e End) error
 }
 
-// Eraser is what an engine has besides whose files still hold what was removed.
+// Eraser is an optional interface of engines whose files still hold removed data.
 type Eraser interface {
-	// Erase has no file hold what was removed before. A process that reads the store at
-	// this moment may delay it by a minute or so.
+	// Erase removes deleted data from all files. A process that reads the store at this moment may
+	// delay it by a minute or so.
 	Erase(ctx context.Context) error
 }
 
-// Bounds say how much of a list is kept, and with what. 0 means no bound.
+// Bounds limit a list, and bind it to a task. 0 means no bound.
 type Bounds struct {
 	Items, Bytes int
-	// Task is the id of a task that must be there; empty: none. Thus a task can be removed,
-	// and then its list, and what others add to the list meanwhile is not kept.
+	// Task is the id of a task that must be there; empty: none. Thus a task can be removed first
+	// and its list next, and a later push to the list fails.
 	Task string
 }
 
-// Lists keep items in the order in which they came.
+// Lists keep items in order of arrival.
 type Lists interface {
 	// PushList adds an item, and then removes the oldest ones until the list keeps its
 	// bounds; the one just added stays in any case. A second try may add it twice.
@@ -239,8 +239,8 @@ type Lists interface {
 	PushList(ctx context.Context, key string, item []byte, b Bounds, ttl time.Duration) error
 	// KeepList changes how long a list is kept, from now on, if it is there.
 	KeepList(ctx context.Context, key string, ttl time.Duration) error
-	// List returns up to limit items from the one with index from on, all if limit is 0;
-	// none if there is no list.
+	// List returns up to limit items from the one with index from on, all if limit is 0. The result
+	// is empty without a list.
 	List(ctx context.Context, key string, from, limit int) ([][]byte, error)
 	// CutList keeps the first length items.
 	CutList(ctx context.Context, key string, length int) error
@@ -278,7 +278,7 @@ type Indexes interface {
 type Counters interface {
 	// AddCounter adds delta and returns the sum. A second try may count twice.
 	AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (int64, error)
-	// Counter returns what was counted, 0 if nothing.
+	// Counter returns the sum, 0 without a counter.
 	Counter(ctx context.Context, key string) (int64, error)
 }
 
@@ -287,8 +287,8 @@ type Counters interface {
 type Signals interface {
 	// Signal wakes all who watch a topic.
 	Signal(ctx context.Context, topic string) error
-	// Watch begins to watch a topic. What is signalled after the first receive from
-	// Watch.C, which needs no signal, is not missed as long as the store is there. The
-	// caller calls Stop.
+	// Watch begins to watch a topic. Signals that are sent after the first receive from Watch.C,
+	// which comes without a signal, are not missed while the store is available. The caller calls
+	// Stop.
 	Watch(topic string) *Watch
 }

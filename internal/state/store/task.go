@@ -9,21 +9,20 @@ import (
 	"time"
 )
 
-// Task is a task as it is kept: a document, which engines do not look into, and next to it what
-// they need to know of it.
+// Task is a stored task: a document that engines do not read, with the data that they need next to
+// it.
 type Task struct {
 	Doc []byte // one JSON object
 	Meta
-	// Side changes in the same step in which the task is written, and is kept as long. No
-	// method returns it.
+	// Side changes in the same step as the task, and is kept as long. No method returns it.
 	Side Side
 }
 
-// Meta is what is kept of a task besides its document. Of a document that something else has
-// written it is zero.
+// Meta is the data of a task besides its document. If another program wrote the document, Meta is
+// zero.
 type Meta struct {
 	Version                    int64 // counts the changes: 1 is the task as it was created
-	Holder                           // who runs it now
+	Holder                           // the process that runs it now
 	Tenant, User, Conversation string
 	Turn                       string // its last one
 	State                      string
@@ -57,9 +56,9 @@ type Tasks interface {
 	DeleteTask(ctx context.Context, id string) error
 	// Tasks lists tasks, newest first.
 	Tasks(ctx context.Context, q Query) (Page, error)
-	// Orphans returns up to limit ids of tasks whose holder has no lease.
+	// Orphans returns up to limit ids of tasks whose holder lacks a lease.
 	Orphans(ctx context.Context, limit int) ([]string, error)
-	// CloseTask ends a task in place of its holder. One caller of several succeeds.
+	// CloseTask ends a task in place of its holder. If several callers try, one succeeds.
 	CloseTask(ctx context.Context, id string, c Closing) error
 }
 
@@ -98,8 +97,8 @@ func IsOfAll(user string) bool { return len(user) > 1 && user[0] == 0 && user[1]
 type Page struct {
 	IDs   []string
 	Tasks []Task // as long as IDs
-	// Next asks for what follows; empty: nothing does. A page may be short, or empty, and
-	// have one: a search for rare states is done in pieces, and MaxPageBytes ends a page.
+	// Next is the cursor of the next page; empty on the last page. A page may be short, or empty,
+	// and have one: a search for rare states is done in pieces, and MaxPageBytes ends a page.
 	Next string
 }
 

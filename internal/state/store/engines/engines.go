@@ -23,8 +23,8 @@ type Engine interface {
 type Config struct {
 	Location store.Location
 	Prefix   string // stands before every key of a server that others use, too
-	// ReadOnly opens a file without becoming its owner, so that the process which is may
-	// continue. Other engines have no owner.
+	// ReadOnly opens a file without becoming its owner, so that the owner may continue. Other
+	// engines are without an owner.
 	ReadOnly bool
 	Calls    *store.Calls // nil: nothing guards or counts the calls
 }

@@ -7,11 +7,11 @@ import (
 	"sluice/internal/state/store"
 )
 
-// What gives way when there is too much is found without a search: a store that is full
-// removes something with nearly every write.
+// A record that makes room is found without a search, since a full store removes something with
+// nearly every write.
 
-// ages are the records of which the oldest give way, in the order in which they were written
-// last, the oldest first. Its zero value has none. Like all of a Store it is guarded by mu.
+// ages are the records of which the oldest make room, in the order of their last writes, the oldest
+// first. Its zero value is empty. Like all of a Store it is guarded by mu.
 type ages struct{ first, last *age }
 
 // age is the place of a record among ages, and a part of it: so it costs the garbage
@@ -51,8 +51,8 @@ func (a *ages) leave(at *age) {
 	*at = age{}
 }
 
-// oldestKey returns the first key that may be removed; "" if there is none. spared is asked of
-// few: of what is being written there is one at a time.
+// oldestKey returns the first key that may be removed, or "". spared is called for few keys: at
+// most one record at a time is being written.
 func (a *ages) oldestKey(spared func(key string) bool) string {
 	for at := a.first; at != nil; at = at.newer {
 		if !spared(at.key) {
@@ -108,7 +108,7 @@ func (s *Store) removeFromConversation(t *task) {
 	t.older, t.newer = nil, nil
 }
 
-// candidatesOf returns the tasks among which a query's are: those of its conversation, or all.
+// candidatesOf returns the tasks that a query may ask for: those of its conversation, or all.
 func (s *Store) candidatesOf(q store.Query) iter.Seq[*task] {
 	if q.Conversation == "" {
 		return maps.Values(s.tasks)

@@ -8,8 +8,8 @@ import (
 	"sluice/internal/state/store"
 )
 
-// log is the events of one turn, in order. What thousands of turns have left behind is one
-// piece of memory each, and not one for every flush: the garbage collector looks at each.
+// log is the events of one turn, in order. The log of an ended turn is one piece of memory, and not
+// one for each flush, since the garbage collector looks at each piece.
 type log struct {
 	data  []byte // of all entries, one behind the other
 	ends  []end
@@ -20,10 +20,10 @@ type log struct {
 // end is where an entry ends, and the number of its last event.
 type end struct{ n, at int }
 
-// firstData and firstEnds are room for what a turn reports at first, without its answer.
+// firstData and firstEnds are room for the first events of a turn, without its answer.
 const firstData, firstEnds = 1 << 10, 8
 
-// lastNumber is the number of the last event, 0 if there is none. It works on nil.
+// lastNumber returns the number of the last event, 0 for an empty log. It works on nil.
 func (l *log) lastNumber() int {
 	if l == nil || len(l.ends) == 0 {
 		return 0
@@ -31,8 +31,8 @@ func (l *log) lastNumber() int {
 	return l.ends[len(l.ends)-1].n
 }
 
-// add adds an entry. Those that were read stay as they are: what grows is copied, and what
-// does not is behind them.
+// add adds an entry. Entries that were read do not change: growth copies the data, and an append
+// without growth writes behind them.
 func (l *log) add(n int, data []byte) {
 	if l.ends == nil {
 		l.ends = make([]end, 0, firstEnds)
@@ -81,8 +81,7 @@ func (s *Store) findLog(turn string) *log {
 	return l
 }
 
-// removeLog drops a log and what it counted. The caller holds mu, as for all
-// functions of this file.
+// removeLog drops a log and its counts. The caller holds mu, as for all functions of this file.
 func (s *Store) removeLog(turn string) {
 	if l := s.logs[turn]; l != nil {
 		delete(s.logs, turn)

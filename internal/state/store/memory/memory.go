@@ -1,10 +1,10 @@
 // Package memory keeps state in one process, for as long as it lives.
 //
-// It is for one process and for tests: a restart forgets all. Tasks, logs and
-// values count against one bound of bytes. At the bound, tasks that have ended make
-// room with all their records. The store refuses a write rather than remove a record of
-// a turn that runs or waits. One mutex guards everything, without a wait under it. Calls
-// remove expired records in passing: there is no goroutine.
+// It is for one process and for tests: a restart forgets all. Tasks, logs and values count against
+// one bound of bytes. At the bound, tasks that have ended make room with all their records. The
+// store refuses a write rather than remove a record of a turn that runs or waits. One mutex guards
+// everything, and is never held during a wait. Calls remove expired records, so the package needs
+// no goroutine.
 package memory
 
 import (
@@ -22,10 +22,10 @@ const (
 	defaultBytes = 64 << 20
 )
 
-// overhead is about what a record takes besides its bytes.
+// overhead is about the size of a record besides its bytes.
 const overhead = 200
 
-// purgeEvery is the time between two searches for what has expired.
+// purgeEvery is the time between two searches for expired records.
 const purgeEvery = time.Minute
 
 // Config bounds the records of a Store. Its zero value works: 0 means the default. At a bound, tasks that have
@@ -33,7 +33,7 @@ const purgeEvery = time.Minute
 // most, oldest first. If that is not enough, the store is full.
 type Config struct {
 	Tasks, Bytes int
-	// Calls learns which writes had no room. nil: with defaults.
+	// Calls learns of the writes that did not fit. nil: with defaults.
 	Calls *store.Calls
 }
 
@@ -76,7 +76,7 @@ func (e expiry) hasPassed(now time.Time) bool {
 	return !time.Time(e).IsZero() && !now.Before(time.Time(e))
 }
 
-// remaining returns how long it is until then; 0: there is no end.
+// remaining returns the time until then; 0: without an end.
 func (e expiry) remaining(now time.Time) time.Duration {
 	if time.Time(e).IsZero() {
 		return 0
@@ -141,7 +141,7 @@ func (s *Store) Signal(_ context.Context, topic string) error {
 // Watch begins to watch a topic.
 func (s *Store) Watch(topic string) *store.Watch { return s.hub.Watch(topic) }
 
-// lockStore begins what one method does. ctx is asked once, as nothing here takes long.
+// lockStore begins a method. ctx is asked once, as all methods are short.
 func (s *Store) lockStore(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -155,7 +155,7 @@ func (s *Store) lockStore(ctx context.Context) error {
 	return nil
 }
 
-// purgeExpired removes what has expired.
+// purgeExpired removes expired records.
 func (s *Store) purgeExpired(now time.Time) {
 	removeExpired(s.tasks, func(t *task) expiry { return t.until }, now, s.removeTask)
 	removeExpired(s.logs, func(l *log) expiry { return l.until }, now, s.removeLog)
@@ -201,7 +201,7 @@ func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
 	return nil
 }
 
-// LeasesAlive says who has a lease.
+// LeasesAlive reports for each holder whether it has its lease.
 func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) ([]bool, error) {
 	if err := s.lockStore(ctx); err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl tim
 	return c.n, nil
 }
 
-// Counter returns what was counted.
+// Counter returns the sum.
 func (s *Store) Counter(ctx context.Context, key string) (int64, error) {
 	if err := s.lockStore(ctx); err != nil {
 		return 0, err

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/state/store"
 )
 
-// rate is what is kept of a rate or a count.
+// rate is a stored rate or count.
 type rate struct {
 	text  string
 	until expiry

@@ -46,7 +46,7 @@ func (s *Store) liveValue(key string) (*value, error) {
 	return v, nil
 }
 
-// removeValue drops a value and what it counted.
+// removeValue drops a value and its bytes.
 func (s *Store) removeValue(key string) {
 	if v := s.values[key]; v != nil {
 		s.bytes -= len(v.Data) + overhead
@@ -82,7 +82,7 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 		return before, store.ErrConflict
 	}
 	grows := len(v.Data) + overhead
-	if b := s.values[key]; b != nil { // which goes, even if it has expired
+	if b := s.values[key]; b != nil { // it goes, even if it has expired
 		grows -= len(b.Data) + overhead
 	}
 	if !s.makeRoom(grows, key) {
@@ -128,7 +128,7 @@ func (s *Store) findList(key string) *list {
 	return l
 }
 
-// removeList drops a list and what it counted.
+// removeList drops a list and its counts.
 func (s *Store) removeList(key string) {
 	if l := s.lists[key]; l != nil {
 		delete(s.lists, key)
@@ -175,8 +175,8 @@ func (s *Store) pushItem(key string, item []byte, ttl time.Duration) *list {
 	return l
 }
 
-// changeSide changes the list of a task or a log. What is spared keeps its place whatever room that
-// needs.
+// changeSide changes the list of a task or a log. The record named spared stays, whatever room the
+// change needs.
 func (s *Store) changeSide(b store.Side, ttl time.Duration, spared string) error {
 	if b.Key == "" {
 		return nil
@@ -263,7 +263,7 @@ func (s *Store) findIndex(name string) *index {
 	return x
 }
 
-// removeIndex drops an index and what it counted.
+// removeIndex drops an index and its bytes.
 func (s *Store) removeIndex(name string) {
 	if x := s.indexes[name]; x != nil {
 		s.bytes -= len(x.scores) * overhead

@@ -74,8 +74,8 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 	return nil
 }
 
-// packTexts puts the texts of a task that stay as they are into one, of which they are parts from
-// then on, and returns the id. Otherwise each would keep what it was cut from.
+// packTexts joins the constant texts of a task into one, sets them to parts of it, and returns the
+// id. Otherwise each would keep the larger text alive that it was cut from.
 func packTexts(id string, m *store.Meta) string {
 	all := strings.Join([]string{id, m.Tenant, m.User, m.Conversation, m.Turn}, "")
 	for _, part := range []*string{&id, &m.Tenant, &m.User, &m.Conversation, &m.Turn} {
@@ -84,8 +84,7 @@ func packTexts(id string, m *store.Meta) string {
 	return id
 }
 
-// removeTask drops a task and what it counted. Its log stays: it has a time to
-// live of its own.
+// removeTask drops a task and its counts. Its log stays: it has a time to live of its own.
 func (s *Store) removeTask(id string) {
 	if t := s.tasks[id]; t != nil {
 		s.leaveEnded(t)
@@ -138,8 +137,8 @@ func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl tim
 	return s.replaceTask(id, before, t, ttl)
 }
 
-// replaceTask changes a task of the version that the caller saw. What never changes
-// is taken from before, whatever the caller passes.
+// replaceTask changes a task of the version that the caller saw. Fields that never change are
+// copied from before.
 func (s *Store) replaceTask(id string, before *task, t store.Task, ttl time.Duration) error {
 	if before.Version != t.Version {
 		return store.ErrConflict
@@ -221,7 +220,7 @@ func compareMembers(a, b store.Member) int {
 	return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.ID, b.ID))
 }
 
-// Orphans returns tasks whose holder has no lease.
+// Orphans returns tasks whose holder lacks a lease.
 func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
 	if err := s.lockStore(ctx); err != nil {
 		return nil, err

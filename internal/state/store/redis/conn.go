@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// countingDialer returns what dials connections that count what they move.
+// countingDialer returns a dialer of connections that count their bytes.
 func countingDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)

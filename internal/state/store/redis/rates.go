@@ -9,10 +9,11 @@ import (
 )
 
 // chargeRates is store.Charge.Apply by the server's clock. Times are microseconds, here and in
-// what is kept of a level: when nothing of it is left, since a second of 2023, which keeps the
-// parts of a microsecond in Lua's numbers. A count is a hash with "turns watchers seq" of each
-// process, a window one with what was charged in each of its parts. What was kept by the dead is
-// removed last, as the first write must be one that a server without memory refuses.
+// stored levels. A level is stored as the moment when it is 0, counted from a second of 2023, so
+// that Lua's numbers can hold parts of a microsecond. A count is a hash with "turns watchers seq"
+// of each process. A window is a hash with the charge in each of its parts. Entries of dead
+// processes are removed last, since the first write must be one that a server without memory
+// refuses.
 const chargeRates = `
 local p, mine, owed, levels, counts, windows = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local time, at = call('TIME'), 7

@@ -169,7 +169,7 @@ func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl tim
 	return n, err
 }
 
-// Counter returns what was counted.
+// Counter returns the sum.
 func (s *Store) Counter(ctx context.Context, key string) (n int64, err error) {
 	err = s.runCommand(ctx, "counter", func(ctx context.Context) error {
 		n, err = s.client.Get(ctx, s.prefix+key).Int64()

@@ -2,10 +2,9 @@
 // It needs one primary, behind Sentinel if need be, and no Cluster: its scripts touch
 // several keys.
 //
-// Every change of more than one key is a script, which runs as a whole or not
-// at all. A command is sent once: whether it may be sent again is for the
-// caller to say, as after a lost connection nobody knows whether it ran.
-// Signals travel by Pub/Sub and may get lost; those who wait look for
+// Every change of more than one key is a script, so it runs as a whole or not at all. A command is
+// sent once: whether it may be sent again is for the caller to say, as after a lost connection
+// nobody knows whether it ran. Signals travel by Pub/Sub and may get lost; those who wait look for
 // themselves now and then.
 package redis
 
@@ -121,7 +120,7 @@ func (s *Store) runCommand(ctx context.Context, op string, command func(context.
 	return s.calls.Do(ctx, op, func(ctx context.Context) error { return storeError(command(ctx)) })
 }
 
-// runWrite is run for a script that adds to what is stored, and may be sent with others.
+// runWrite is runScript for a script that adds data, and may send it together with others.
 func (s *Store) runWrite(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) (err error) {
 	size := sizeOf(args)
 	defer func() { s.calls.Wrote(op, size, err) }()
@@ -166,7 +165,7 @@ func (s *Store) prefixKeys(keys []string) []string {
 	return keys
 }
 
-// readReply reads what a script has returned.
+// readReply reads the reply of a script.
 func readReply(reply any, err error, decode func(any) error) error {
 	if err != nil {
 		return err
@@ -180,7 +179,7 @@ func readReply(reply any, err error, decode func(any) error) error {
 	return decode(reply)
 }
 
-// refusalOf returns what a negative reply of a script means.
+// refusalOf returns the error for a negative reply of a script.
 func refusalOf(code int64) error {
 	switch code {
 	case -1:
@@ -193,8 +192,8 @@ func refusalOf(code int64) error {
 	return store.ErrDamaged
 }
 
-// storeError returns err as one of package store's. Which of a server's replies is meant is
-// in its first word; before Redis 7 a script's error has it behind a minus.
+// storeError returns err as one of package store's. The first word of a server's reply names its
+// kind. Before Redis 7 a script's error has that word behind a minus.
 func storeError(err error) error {
 	_, ours := errors.AsType[*store.EndError](err)
 	_, answered := errors.AsType[goredis.Error](err)
@@ -238,8 +237,8 @@ func (s *Store) Check() health.Status {
 	return status
 }
 
-// Inspect asks the server how it is configured, and returns in what it may forget what it
-// has confirmed. Check reports it from then on.
+// Inspect asks the server for its configuration, and returns the ways in which it may forget
+// confirmed writes. Check reports it from then on.
 func (s *Store) Inspect(ctx context.Context) (warnings []string, err error) {
 	var info string
 	err = s.runCommand(ctx, "inspect", func(ctx context.Context) (err error) {

@@ -114,8 +114,8 @@ local function read(doc, hash)
 end
 `
 
-// scriptOf returns what runs the script of an operation, and makes it once: its name in the
-// server is a digest of the whole text.
+// scriptOf returns the script of an operation, and makes it once: its name in the server is a
+// digest of the whole text.
 func (s *Store) scriptOf(op, body string) *goredis.Script {
 	if made, ok := s.scripts.Load(op); ok {
 		return made.(*goredis.Script)
@@ -126,8 +126,8 @@ func (s *Store) scriptOf(op, body string) *goredis.Script {
 
 // The scripts, each of one operation.
 const (
-	// Two of a list's oldest tasks are looked after whenever one is added, so that lists
-	// do not grow with what has expired.
+	// Each new task checks two of a list's oldest tasks, so that lists do not grow with expired
+	// ones.
 	createTask = `
 local p, id, doc, ttl, owner, epoch, created, list, drop, item = unpack(ARGV, 1, 10)
 if call('EXISTS', KEYS[1]) == 1 then return -2 end
@@ -276,7 +276,7 @@ return 1`
 if call('GET', KEYS[1]) == ARGV[1] then call('DEL', KEYS[1]) end
 return 1`
 
-	// putValue adds items to lists first, each of which is one more key and one more argument.
+	// putValue adds items to lists first. Each item is one more key and one more argument.
 	putValue = `
 local version, data, ttl = ARGV[1], ARGV[2], ARGV[3]
 local there = call('HMGET', KEYS[1], 'v', 'd')

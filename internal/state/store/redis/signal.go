@@ -10,10 +10,9 @@ import (
 	"sluice/internal/state/store"
 )
 
-// listener wakes the watches of this process by one connection, whatever their number.
-// It asks for a channel while somebody watches its topic. When Redis confirms that, now
-// or after a lost connection, those who watch are woken: what came before they have to
-// find out for themselves.
+// listener wakes the watches of this process by one connection, whatever their number. It asks for
+// a channel while somebody watches its topic. When Redis confirms that, now or after a lost
+// connection, the watchers are woken: they must look for earlier changes themselves.
 type listener struct {
 	hub    store.Hub
 	client *goredis.Client
@@ -24,7 +23,7 @@ type listener struct {
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex      // guards the fields below
-	pending map[string]bool // topics that are, or are no longer, watched
+	pending map[string]bool // topics that began or ceased to be watched
 	started bool
 	closed  bool
 }
@@ -103,8 +102,8 @@ func (l *listener) followChannels() {
 				end = append(end, l.channelOf(topic))
 			}
 		}
-		// The subscription keeps what it was asked for: when this fails, it asks again
-		// as soon as it has another connection.
+		// The subscription remembers its channels: if this fails, it asks again as soon as it has
+		// another connection.
 		if len(end) > 0 {
 			_ = sub.Unsubscribe(l.ctx, end...)
 		}

@@ -36,7 +36,7 @@ func (s *Store) changeArgs(id string, t store.Task, ttl time.Duration) []any {
 	return []any{s.prefix, id, t.Doc, milliseconds(ttl), t.Owner, t.Epoch, t.Turn, t.State, t.Version, s.listKey(t.Side), flagText(t.Side.Drop), itemOf(t.Side)}
 }
 
-// listKey returns the key of a list as scripts take it; empty: there is none.
+// listKey returns the key of a list for scripts, or "".
 func (s *Store) listKey(b store.Side) string {
 	if b.Key == "" {
 		return ""
@@ -44,7 +44,7 @@ func (s *Store) listKey(b store.Side) string {
 	return s.prefix + b.Key
 }
 
-// itemOf returns what is added to a list as scripts take it; empty: nothing is.
+// itemOf returns the item that is added to a list, for scripts, or "".
 func itemOf(b store.Side) any {
 	if b.Item == nil {
 		return ""
@@ -88,7 +88,7 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	return s.runWrite(ctx, "close_task", closeTask, decodeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
 }
 
-// Orphans returns tasks whose holder has no lease.
+// Orphans returns tasks whose holder lacks a lease.
 func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
 	err = s.runScript(ctx, "orphans", orphanTasks, func(reply any) error {
 		list, _ := reply.([]any)
@@ -119,7 +119,7 @@ func flagText(b bool) string {
 	return ""
 }
 
-// decodePage reads a page of tasks. What a script did not write is damage.
+// decodePage reads a page of tasks. A reply that no script writes is damaged.
 func decodePage(reply any, page *store.Page) error {
 	parts, ok := listOf(reply, 3)
 	last, okLast := listOf(partOf(parts, 1), 2)
@@ -144,8 +144,8 @@ func decodePage(reply any, page *store.Page) error {
 	return nil
 }
 
-// decodeTask reads what the function read of the scripts returns. What cannot be read of
-// a hash that somebody else has written is zero.
+// decodeTask reads the result of the scripts' function read. Fields that another program has
+// written in another form are zero.
 func decodeTask(t *store.Task) func(any) error {
 	return func(reply any) error {
 		parts, ok := listOf(reply, 2)
@@ -179,7 +179,7 @@ func listOf(reply any, n int) ([]any, bool) {
 	return parts, ok && len(parts) == n
 }
 
-// partOf returns an element of a reply, or nil if there is none.
+// partOf returns an element of a reply, or nil.
 func partOf(parts []any, i int) any {
 	if i < len(parts) {
 		return parts[i]
@@ -187,7 +187,7 @@ func partOf(parts []any, i int) any {
 	return nil
 }
 
-// textOf returns a reply that is a text; "" if there is none.
+// textOf returns a reply that is a text, or "".
 func textOf(reply any) string {
 	s, _ := reply.(string)
 	return s
@@ -221,7 +221,7 @@ func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
 	return s.runScript(ctx, "release_lease", releaseLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch)
 }
 
-// LeasesAlive says who has a lease.
+// LeasesAlive reports for each holder whether it has its lease.
 func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) (alive []bool, err error) {
 	alive = make([]bool, len(holders))
 	if len(holders) == 0 {

@@ -1,6 +1,6 @@
 // This file sends scripts together that several callers want to run at the same time. Each command
 // by itself costs a write to the server, a read of its reply and a goroutine that waits for the
-// network; of a gateway with many turns these are most of what a turn costs that is kept. While few
+// network. In a gateway with many turns these are most of the cost of a stored turn. While few
 // scripts are under way none waits for another one.
 
 package redis
@@ -16,18 +16,19 @@ import (
 )
 
 const (
-	// trips is how many batches are under way at once; what comes then makes up the next one.
+	// trips is the number of batches under way at once. Later scripts form the next batch.
 	trips = 3
-	// maxTogether and maxBytes bound a batch, in scripts and in bytes of their arguments. A batch is
-	// below what counts as large, so that one which takes too long says what a short command says.
+	// maxTogether and maxBytes bound a batch, in scripts and in bytes of their arguments. A batch
+	// is smaller than a large command, so a batch that takes too long is judged like a short
+	// command.
 	maxTogether, maxBytes = 32, 60 << 10
 	// alone is from how many bytes on a script waits for no other one, and no other one for it.
 	alone = 16 << 10
 )
 
-// batches sends what waits as soon as there is a trip for it. Who comes while there is one sends its
-// script itself, and alone. Else the one that has waited longest sends the next batch, so that no
-// goroutine is needed for it.
+// batches sends waiting scripts as soon as a trip is free. A caller that finds a free trip sends
+// its script itself, and alone. Else the one that has waited longest sends the next batch, so that
+// no goroutine is needed for it.
 type batches struct {
 	client *goredis.Client
 	calls  *store.Calls

@@ -1,8 +1,7 @@
-// This file has what was removed leave the bytes of the files. With secure_delete SQLite
-// overwrites it; but the pages of the file stay as they were until the log of changes is
-// brought into it, and that log has them until it is cut. Besides, SQLite moves rows from
-// page to page as a table grows, and leaves copies in the part of a page that it does not
-// use: those are overwritten here.
+// This file removes deleted data from the bytes of the files. With secure_delete SQLite overwrites
+// it; but the pages of the file stay as they were until the log of changes is brought into it, and
+// that log has them until it is cut. Besides, SQLite moves rows from page to page as a table grows,
+// and leaves copies in the part of a page that it does not use: those are overwritten here.
 
 package sqlite
 
@@ -48,8 +47,8 @@ func (s *Store) Erase(ctx context.Context) error {
 	return s.truncateLog(ctx)
 }
 
-// truncateLog brings the log of changes into the file, and cuts it. While another process reads,
-// it does what it can.
+// truncateLog brings the log of changes into the file, and cuts it. While another process reads, it
+// does as much as it can.
 func (s *Store) truncateLog(ctx context.Context) error {
 	return s.calls.Do(ctx, "erase", func(context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), truncateTime)

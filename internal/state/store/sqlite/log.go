@@ -18,7 +18,7 @@ const (
 	deleteLog     = "DELETE FROM logs WHERE turn = ?"
 )
 
-// endOfLog returns the last entry of a log and the log's size; 0, 0 if there is none.
+// endOfLog returns the last entry of a log and the log's size, or 0, 0.
 func (t *tx) endOfLog(turn string) (last, size int, err error) {
 	err = t.readRow(selectEnd, []any{blob(turn), t.now}, &last, &size)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -55,7 +55,7 @@ func (t *tx) appendEntry(turn string, a store.Append) error {
 	case a.N == a.At:
 		return t.changeSide(a.Side, a.TTL)
 	case last == 0 || size+len(a.Data) > store.MaxLog:
-		if err := t.dropLog(turn); err != nil { // what has expired, or is too large
+		if err := t.dropLog(turn); err != nil { // a log that has expired, or is too large
 			return err
 		}
 	}

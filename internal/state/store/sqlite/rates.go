@@ -9,7 +9,7 @@ import (
 	"sluice/internal/state/store"
 )
 
-// ChargeRates charges limits. What is kept of them are values.
+// ChargeRates charges limits. Rates and counts are stored as values.
 func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (charged store.Charged, err error) {
 	err = s.runWrite(ctx, "charge_rates", func(_ context.Context, tx *tx) error {
 		charged, err = c.Apply(shelf{tx}, s.now())

@@ -113,7 +113,7 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	})
 }
 
-// pushBounded adds an item to a list, and removes what is too much then.
+// pushBounded adds an item to a list, and then removes the items beyond the bounds.
 func (t *tx) pushBounded(key string, item []byte, b store.Bounds, ttl time.Duration) error {
 	if err := t.pushItem(key, item, ttl); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) err
 	})
 }
 
-// pushItem adds an item to a list, which begins again if it has expired.
+// pushItem adds an item to a list. An expired list begins again.
 func (t *tx) pushItem(key string, item []byte, ttl time.Duration) error {
 	n, err := t.exec(prolongList, key, t.expiryAfter(ttl), t.now)
 	if err == nil && n == 0 {
@@ -159,7 +159,7 @@ func (t *tx) changeSide(b store.Side, ttl time.Duration) error {
 	return t.pushItem(b.Key, b.Item, ttl)
 }
 
-// boundList removes what is too much of a list.
+// boundList removes the items of a list beyond the bounds.
 func (t *tx) boundList(key string, b store.Bounds) error {
 	var items, bytes int
 	if err := t.readRow(sizeOfList, []any{key}, &items, &bytes); err != nil {
@@ -271,7 +271,7 @@ func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl tim
 	return n, err
 }
 
-// Counter returns what was counted.
+// Counter returns the sum.
 func (s *Store) Counter(ctx context.Context, key string) (n int64, err error) {
 	err = s.runRead(ctx, "counter", func(_ context.Context, tx *tx) error {
 		err := tx.readRow("SELECT n FROM counters WHERE key = ? AND until > ?", []any{key, tx.now}, &n)

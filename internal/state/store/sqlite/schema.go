@@ -11,8 +11,8 @@ import (
 // migrations lead from an empty file to the current schema. The file's user_version
 // counts how many of them it has seen, so that entries are only ever added at the end.
 //
-// Times are Unix milliseconds, as a file outlives the clock of a process. What users
-// choose is kept as bytes: it may hold anything.
+// Times are Unix milliseconds, as a file outlives the clock of a process. Names that users choose
+// are stored as bytes: they may hold anything.
 func migrations() []string {
 	return []string{
 		`CREATE TABLE tasks (
@@ -76,14 +76,14 @@ func (s *Store) migrate(ctx context.Context) error {
 			return err
 		}
 	}
-	// A pragma takes no parameters; the number is ours.
+	// A pragma cannot have parameters; the number is ours.
 	if _, err := t.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations()))); err != nil {
 		return err
 	}
 	return t.Commit()
 }
 
-// purgeExpired removes what has expired.
+// purgeExpired removes expired records.
 func (s *Store) purgeExpired(ctx context.Context) error {
 	s.mu.Lock()
 	s.purged = time.Now()

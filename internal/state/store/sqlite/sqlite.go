@@ -1,10 +1,10 @@
 // Package sqlite keeps state in a file, for one process that runs turns. Others may read
 // it (Config.ReadOnly).
 //
-// One connection does all: several would only wait for each other's locks. A lock next to the
-// file keeps a second process from running turns on it; that one fails at its start. What was
-// committed survives a crash of the process; after a loss of power the last moments may be
-// missing, but never a part of a transaction.
+// One connection runs all commands: several would only wait for each other's locks. A lock next to
+// the file keeps a second process from running turns on it; that one fails at its start. Committed
+// data survives a crash of the process. After a loss of power the last moments may be missing, but
+// never a part of a transaction.
 package sqlite
 
 import (
@@ -26,7 +26,7 @@ import (
 	"sluice/internal/state/store"
 )
 
-// purgeEvery is the time between two searches for what has expired.
+// purgeEvery is the time between two searches for expired records.
 const purgeEvery = time.Minute
 
 // Config describes a Store.
@@ -60,10 +60,9 @@ var (
 	_ store.Eraser   = (*Store)(nil)
 )
 
-// Open opens the store, making its folder (mode 0700), its file (0600) and its tables
-// as needed. Its error wraps store.ErrOwned if another process has it open, and
-// store.ErrDamaged if a newer version has written it or it is none. The caller closes the
-// Store.
+// Open opens the store, making its folder (mode 0700), its file (0600) and its tables as needed.
+// Its error wraps store.ErrOwned if another process has it open. It wraps store.ErrDamaged if a
+// newer version has written it, or if it is not a store. The caller closes the Store.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
@@ -98,16 +97,16 @@ func (s *Store) openFile(ctx context.Context, cfg Config) (err error) {
 	if err := s.lockOwner(ctx, cfg.Path+".owner"); err != nil {
 		return err
 	}
-	// Each append waits for the file, not for the disk: what a crash of the machine, not
-	// of the process, can lose is the last moments.
+	// Each append waits for the file, not for the disk. A crash of the machine, but not of the
+	// process, can lose the last moments.
 	if s.db, err = openConnection(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(2000)&_pragma=synchronous(NORMAL)&_pragma=secure_delete(1)&_txlock=immediate"); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
-	// Who holds the owner's lock is alone: each lease in the file is that of a process
-	// that is gone, and nobody need wait for its end.
+	// The process with the owner's lock is alone: each lease in the file belongs to a dead process,
+	// so the wait for its end is not needed.
 	if _, err := s.db.ExecContext(ctx, "DELETE FROM leases"); err != nil {
 		return err
 	}
@@ -151,8 +150,8 @@ func openConnection(path, options string) (*sql.DB, error) {
 	return db, nil
 }
 
-// lockOwner takes the owner's lock: a transaction on a file next to the store that lasts as long as
-// the process, and which the kernel ends with it.
+// lockOwner locks the store for this process: it opens a transaction on a file next to the store,
+// and the kernel ends it with the process.
 func (s *Store) lockOwner(ctx context.Context, path string) (err error) {
 	if err := createFile(path); err != nil {
 		return err
@@ -220,7 +219,7 @@ func (s *Store) runRead(ctx context.Context, op string, command func(context.Con
 	return err
 }
 
-// runWrite runs a command in a transaction, which an error undoes.
+// runWrite runs a command in a transaction. An error undoes it.
 func (s *Store) runWrite(ctx context.Context, op string, command func(context.Context, *tx) error) error {
 	if s.isPurgeDue() {
 		if err := s.calls.Do(ctx, "purge", func(ctx context.Context) error { return storeError(s.purgeExpired(ctx)) }); err != nil {
@@ -233,9 +232,8 @@ func (s *Store) runWrite(ctx context.Context, op string, command func(context.Co
 	return err
 }
 
-// runTransaction runs a command in a transaction, which is committed unless the
-// command fails, and returns how many bytes it has written and read. Only one runs at a
-// time: there is one connection.
+// runTransaction runs a command in a transaction and commits it, unless the command fails. It
+// returns how many bytes were written and read. Only one runs at a time: there is one connection.
 func (s *Store) runTransaction(ctx context.Context, op string, command func(context.Context, *tx) error) (moved int, err error) {
 	err = s.calls.Do(ctx, op, func(ctx context.Context) error {
 		t, err := s.db.BeginTx(ctx, nil)
@@ -263,7 +261,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// isPurgeDue says whether it is time to remove what has expired.
+// isPurgeDue reports whether it is time to remove expired records.
 func (s *Store) isPurgeDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +278,7 @@ type tx struct {
 	*sql.Tx
 	ctx context.Context
 	now int64 // Unix milliseconds
-	// moved counts the bytes of what was written and read.
+	// moved counts the bytes that were written and read.
 	moved int
 
 	ready map[string]*sql.Stmt // see Store
@@ -355,7 +353,7 @@ func (t *tx) scanRow(scan func(...any) error, into []any) error {
 	return err
 }
 
-// countMoved adds to what the transaction has moved.
+// countMoved adds to the moved bytes of the transaction.
 func (t *tx) countMoved(values []any) {
 	for _, v := range values {
 		switch v := v.(type) {

@@ -31,10 +31,10 @@ func readTask(scan func(...any) error, before ...any) (t store.Task, err error) 
 	return t, err
 }
 
-// errEnough ends a search: what follows is not wanted now.
+// errEnough ends a search: the remaining rows are not wanted now.
 var errEnough = errors.New("enough")
 
-// blob returns bytes that are never NULL. Nobody changes them: the driver copies them.
+// blob returns bytes that are never NULL. The bytes must not change: the driver copies them.
 func blob[T string | []byte](b T) []byte {
 	if b, ok := any(b).([]byte); ok && b != nil {
 		return b
@@ -47,7 +47,7 @@ func (t *tx) liveTask(id string) (store.Task, error) {
 	return readTask(func(into ...any) error { return t.readRow(selectTask, []any{blob(id), t.now}, into...) })
 }
 
-// holderOf returns who has a task that has not expired, or sql.ErrNoRows.
+// holderOf returns the holder of a task that has not expired, or sql.ErrNoRows.
 func (t *tx) holderOf(id string) (h store.Holder, err error) {
 	err = t.readRow(selectHolder, []any{blob(id), t.now}, &h.Owner, &h.Epoch)
 	return h, err
@@ -164,7 +164,8 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	}
 	wanted, args := listCondition(q, last)
 	err = s.runRead(ctx, "tasks", func(_ context.Context, tx *tx) error {
-		// Of a search in pieces this is the last task of a piece, from which the next one goes on.
+		// For a search in pieces, end is the last task of this piece. The next piece continues from
+		// it.
 		end, err := tx.endOfSearch(q, wanted, args)
 		if err != nil {
 			return err
@@ -226,7 +227,7 @@ func (t *tx) endOfSearch(q store.Query, from string, args []any) (*store.Member,
 	return &end, err
 }
 
-// Orphans returns tasks whose holder has no lease.
+// Orphans returns tasks whose holder lacks a lease.
 func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
 	err = s.runRead(ctx, "orphans", func(_ context.Context, tx *tx) error {
 		return tx.readRows(`SELECT id FROM tasks t WHERE owner <> '' AND until > ?1 AND NOT EXISTS
@@ -290,7 +291,7 @@ func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
 	})
 }
 
-// LeasesAlive says who has a lease.
+// LeasesAlive reports for each holder whether it has its lease.
 func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) (alive []bool, err error) {
 	alive = make([]bool, len(holders))
 	err = s.runRead(ctx, "leases", func(_ context.Context, tx *tx) error {

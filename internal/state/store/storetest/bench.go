@@ -12,14 +12,14 @@ import (
 	"sluice/internal/state/store"
 )
 
-// flushes is how many appends a usual turn has, and entryBytes what each holds: some
-// deltas, as events are stored.
+// flushes is how many appends a usual turn has, and entryBytes the size of each: some deltas, as
+// events are stored.
 const (
 	flushes    = 20
 	entryBytes = 300
 )
 
-// Bench measures an engine: an append, and what the store has to do for a whole turn.
+// Bench measures an engine: an append, and all commands of a whole turn.
 func Bench(b *testing.B, s store.Store) {
 	b.Run("append", func(b *testing.B) {
 		data := bytes.Repeat([]byte("x"), entryBytes)
@@ -60,7 +60,7 @@ func fatalOn(b *testing.B, err error) {
 	}
 }
 
-// Turn does what a turn with an idempotency key and memory needs.
+// Turn runs the commands of a turn with an idempotency key and memory.
 //
 // id must be new for each call, since values and logs are created.
 func Turn(b *testing.B, s store.Store, id string) {

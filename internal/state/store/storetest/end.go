@@ -38,8 +38,8 @@ func runningTurn(t *testing.T, s store.Store) store.Ender {
 	return ender
 }
 
-// EndTurn adds to the log, replaces the task, drops what was saved, and adds to the trace, of which
-// it keeps what the bounds allow. It wakes who follows the log.
+// EndTurn adds to the log, replaces the task, drops the saved states, and adds to the trace within
+// its bounds. It wakes the followers of the log.
 func turnEnds(t *testing.T, s store.Store) {
 	ctx, ender := t.Context(), runningTurn(t, s)
 	for _, item := range []string{"first", "second"} {

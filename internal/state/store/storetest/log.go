@@ -29,9 +29,9 @@ func numbers(entries []store.Entry) (n []int) {
 	return n
 }
 
-// An append counts only at the end of the log as it is; otherwise it is ErrConflict with an *EndError
-// that holds the end, and ErrNotFound if there is no log. Numbers may leave gaps: an entry can stand
-// for several events.
+// An append counts only at the end of the log as it is. Otherwise the error is ErrConflict with an
+// *EndError that holds the end, or ErrNotFound without a log. Numbers may leave gaps: an entry can
+// stand for several events.
 func logAtItsEnd(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	want(t, store.ErrNotFound, s.AppendLog(ctx, "x", store.Append{Entry: store.Entry{N: 2}, At: 1, TTL: long}))
@@ -60,7 +60,7 @@ func logFenced(t *testing.T, s store.Store) {
 	fenced := func(n int, h store.Holder) error {
 		return s.AppendLog(ctx, "x", store.Append{Entry: store.Entry{N: n}, At: n - 1, TTL: long, Task: "a", Holder: h})
 	}
-	want(t, store.ErrConflict, fenced(1, mine)) // there is no task
+	want(t, store.ErrConflict, fenced(1, mine)) // the task does not exist
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
 	must(t, fenced(1, mine))
 	want(t, store.ErrConflict, fenced(2, store.Holder{Owner: "g", Epoch: 6}))
@@ -68,7 +68,8 @@ func logFenced(t *testing.T, s store.Store) {
 	must(t, fenced(2, mine))
 }
 
-// ReadLog returns the entries after a number, at most so many; none behind the end is no error.
+// ReadLog returns at most limit entries after a number. An empty result behind the end is not an
+// error.
 func logInPieces(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	for n := 1; n <= 10; n++ {
@@ -89,8 +90,8 @@ func logInPieces(t *testing.T, s store.Store) {
 	}
 }
 
-// What was read stays as it is, whatever becomes of the log, and what was handed over belongs to its
-// owner again.
+// Entries that were read do not change, whatever happens to the log. Data that was handed over
+// belongs to its owner again.
 func logReadStays(t *testing.T, s store.Store) {
 	ctx, read := t.Context(), [][]store.Entry{}
 	data := make([]byte, 300)
@@ -137,7 +138,7 @@ func logExpires(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 }
 
-// DropLog of a log that does not exist is no error.
+// DropLog of a log that does not exist succeeds.
 func logDropped(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 	must(t, s.DropLog(t.Context(), "x"))
@@ -146,7 +147,7 @@ func logDropped(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, err)
 }
 
-// Of several appends at one place exactly one succeeds.
+// If several appends come at one place, exactly one succeeds.
 func logOneWriter(t *testing.T, s store.Store) {
 	for n := 1; n <= 5; n++ {
 		same(t, "writers", countSucceeded(8, func(int) error {
@@ -217,7 +218,7 @@ func followEndsWithLog(t *testing.T, s store.Store) {
 	same(t, "steps", n, 2)
 }
 
-// LogLeft says how long a log is kept, which an append begins again.
+// LogLeft returns how long a log is kept, and an append begins that time again.
 func logLeft(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	_, err := s.LogLeft(ctx, "x")

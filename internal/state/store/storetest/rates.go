@@ -24,7 +24,7 @@ func charge(t *testing.T, s store.Store, c store.Charge, ok bool) store.Charged 
 	return r
 }
 
-// checkLevel fails the test unless a level is what was charged, less what has passed meanwhile.
+// checkLevel fails the test unless a level is the charge, less the time that has passed.
 func checkLevel(t *testing.T, level, charged time.Duration) {
 	t.Helper()
 	if level > charged || level < charged-30*time.Second {
@@ -32,8 +32,7 @@ func checkLevel(t *testing.T, level, charged time.Duration) {
 	}
 }
 
-// Of what comes at once exactly a window is admitted, by each engine, and levels are given
-// back with the time.
+// If requests come at once, each engine admits exactly a window of them. Levels go down with time.
 func ratesHold(t *testing.T, s store.Store) {
 	day := store.Level{Key: "day", Window: 24 * time.Hour, Cost: 2 * time.Hour, Need: 2 * time.Hour}
 	if n := countSucceeded(30, func(int) error {
@@ -51,8 +50,8 @@ func ratesHold(t *testing.T, s store.Store) {
 	charge(t, s, store.Charge{Levels: []store.Level{quick}}, true)
 }
 
-// One limit that does not allow a charge keeps it from all; what is owed is charged in any case,
-// up to the debt; and what costs nothing only looks.
+// One limit that does not allow a charge prevents the others. A charge that is owed is made in any
+// case, up to the debt. A charge of 0 only looks.
 func ratesAllOrNothing(t *testing.T, s store.Store) {
 	full := store.Level{Key: "full", Window: time.Hour, Debt: time.Hour, Cost: time.Hour, Need: time.Hour}
 	charge(t, s, store.Charge{Levels: []store.Level{full}}, true)
@@ -85,8 +84,8 @@ func ratesAreClamped(t *testing.T, s store.Store) {
 	charge(t, s, store.Charge{Levels: []store.Level{small}}, true)
 }
 
-// Counts of all processes that live are added up; a process writes its true number, of which the
-// last one stays; and what must be free can depend on how many turns run.
+// Counts of all living processes are added up. A process writes its true number, and the last one
+// stays. The needed room can depend on the number of running turns.
 func ratesCount(t *testing.T, s store.Store) {
 	one, two := store.Holder{Owner: "one", Epoch: 7}, store.Holder{Owner: "two", Epoch: 1_790_000_000_001}
 	must(t, s.RenewLease(t.Context(), one, long))
@@ -147,12 +146,12 @@ func ratesOfMany(t *testing.T, s store.Store) {
 	checkLevel(t, r.Levels[0], 4*time.Second)
 }
 
-// quotaWindow is a quota of so many in an hour, of which one is asked for.
+// quotaWindow is a quota per hour, with a charge of one.
 func quotaWindow(key string, most int) store.Window {
 	return store.Window{Key: key, Period: time.Hour, Most: most, Cost: 1}
 }
 
-// Of what comes at once exactly the quota is admitted, and all know how long it takes.
+// If requests come at once, exactly the quota is admitted, and all learn how long the wait is.
 func windowsHold(t *testing.T, s store.Store) {
 	if n := countSucceeded(30, func(int) error {
 		r, err := s.ChargeRates(t.Context(), store.Charge{Windows: []store.Window{quotaWindow("w", 12)}})
@@ -177,8 +176,8 @@ func windowsHold(t *testing.T, s store.Store) {
 	same(t, "a look", charge(t, s, store.Charge{Windows: []store.Window{look, {Key: "none", Period: time.Hour, Most: 1}}}, true).Windows, []store.Used{{N: 14}, {}})
 }
 
-// A window that has no room keeps a charge from all, and is kept from one by them; what is owed is
-// charged in any case.
+// A full window prevents all charges, and a refused charge of another limit prevents that of the
+// window. A charge that is owed is made in any case.
 func windowsAllOrNothing(t *testing.T, s store.Store) {
 	me := store.Holder{Owner: "me", Epoch: 1}
 	must(t, s.RenewLease(t.Context(), me, long))
@@ -196,7 +195,7 @@ func windowsAllOrNothing(t *testing.T, s store.Store) {
 	same(t, "owed", charge(t, s, store.Charge{Windows: []store.Window{owed}, Owed: true}, true).Windows[0].N, 4)
 }
 
-// What was charged is free again after its period and not before, a part of it at a time.
+// A charge is free again after its period and not before, a part of it at a time.
 func windowsGiveBack(t *testing.T, s store.Store) {
 	const period = 400 * time.Millisecond
 	quick := store.Charge{Windows: []store.Window{{Key: "w", Period: period, Most: 2, Cost: 1}}}

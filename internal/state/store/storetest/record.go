@@ -13,8 +13,9 @@ import (
 	"sluice/internal/state/store"
 )
 
-// A value is created with version 0 and put with the version that was read. On ErrConflict the value
-// that is there is returned, so that the caller need not read again. To delete it twice is no error.
+// A value is created with version 0 and put with the version that was read. On ErrConflict the
+// value that is there is returned, so that the caller need not read again. A second delete
+// succeeds.
 func valueByVersion(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	_, err := s.Value(ctx, "k")
@@ -44,7 +45,7 @@ func valueByVersion(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, err)
 }
 
-// Of several that create one value exactly one succeeds.
+// If several callers create one value, exactly one succeeds.
 func valueClaimedOnce(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	same(t, "claims", countSucceeded(12, func(i int) error {
@@ -81,8 +82,8 @@ func texts(t *testing.T, s store.Store, key string, from, limit int) string {
 	return strings.Join(all, " ")
 }
 
-// A push drops the oldest items until the bounds hold. The newest item stays, even if it alone exceeds
-// the bytes. Bounds of 0 are none.
+// A push drops the oldest items until the bounds hold. The newest item stays, even if it alone
+// exceeds the bytes. Bounds of 0 mean no bound.
 func listBounded(t *testing.T, s store.Store) {
 	push := func(item string, items, size int) {
 		t.Helper()
@@ -123,7 +124,7 @@ func listOfTask(t *testing.T, s store.Store) {
 	same(t, "no list", texts(t, s, "none", 0, 0), "")
 }
 
-// KeepList changes how long a list is kept; it makes none.
+// KeepList changes how long a list is kept. It does not make one.
 func listKept(t *testing.T, s store.Store) {
 	must(t, s.PushList(t.Context(), "l", []byte("a"), store.Bounds{}, long))
 	must(t, s.KeepList(t.Context(), "l", long))
@@ -160,8 +161,8 @@ func listExpires(t *testing.T, s store.Store) {
 	same(t, "again", texts(t, s, "k", 0, 0), "c")
 }
 
-// Members are ordered by score, then by id; After continues behind a member. One that is put
-// again moves; to remove one that is not there is no error.
+// Members are ordered by score, then by id; After continues behind a member. A member that is put
+// again moves. The removal of a missing member succeeds.
 func indexOrdered(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	put := func(id string, score int64) { must(t, s.PutIndex(ctx, "x", store.Member{ID: id, Score: score}, long)) }
@@ -227,8 +228,8 @@ func indexExpires(t *testing.T, s store.Store) {
 	same(t, "kept", len(members), 2)
 }
 
-// A list changes in the same step as a task or a log: with each write that succeeds, and with
-// no other. What is removed and added in one step begins the list again.
+// A list changes in the same step as a task or a log: with each write that succeeds, and with no
+// other. A list that is removed and added to in one step begins again.
 func sides(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	holds := func(when string, want ...string) {

@@ -1,4 +1,4 @@
-// Package storetest says what the methods of a store mean: one suite for all engines.
+// Package storetest defines the methods of a store: one suite for all engines.
 package storetest
 
 import (
@@ -21,7 +21,7 @@ const (
 	short = 30 * time.Millisecond
 )
 
-// suite are the tests by what they show.
+// suite are the tests, by the rule that they check.
 var suite = map[string]func(*testing.T, store.Store){
 	"task is created once":             taskCreated,
 	"tasks of all users of a tenant":   tasksOfAllUsers,
@@ -83,7 +83,7 @@ var suite = map[string]func(*testing.T, store.Store){
 	"a cancelled context changes none": cancelledContext,
 }
 
-// Run runs the suite. open returns an empty store, which the test closes.
+// Run runs the suite. open returns an empty store, and the test closes it.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for name, test := range suite {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -157,8 +157,8 @@ func cancelledContext(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, err)
 }
 
-// Documents, keys of owners, entries, values and members may hold any bytes: also NUL, line ends, and what
-// is not UTF-8.
+// Documents, keys of owners, entries, values and members may hold any bytes: also NUL, line ends,
+// and bytes that are not UTF-8.
 func anyBytes(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	odd := "a\x00b\xff\r\n{\"ключ\":1}"
@@ -207,7 +207,7 @@ func leases(t *testing.T, s store.Store) {
 	must(t, s.RenewLease(ctx, now, long)) // the process was started again
 	alive(false, true, false)
 	want(t, store.ErrConflict, s.RenewLease(ctx, old, long))
-	must(t, s.ReleaseLease(ctx, old)) // which it does not have
+	must(t, s.ReleaseLease(ctx, old)) // it does not have the lease
 	alive(false, true, false)
 	must(t, s.ReleaseLease(ctx, now))
 	alive(false, false, false)
@@ -231,7 +231,7 @@ func leaseExpires(t *testing.T, s store.Store) {
 	must(t, s.RenewLease(ctx, store.Holder{Owner: "g", Epoch: 2}, long))
 }
 
-// A counter that does not exist is 0. Of additions at the same time none is lost; each sets the
+// A counter that does not exist is 0. Additions at the same time are all counted. Each sets the
 // time to live.
 func counters(t *testing.T, s store.Store) {
 	ctx := t.Context()

@@ -45,8 +45,8 @@ func taskCreated(t *testing.T, s store.Store) {
 }
 
 // An update counts only for the version that was read, and adds 1 to it; for another version it is
-// ErrConflict, for a task that does not exist ErrNotFound. Of several updates of one version
-// one succeeds.
+// ErrConflict, for a task that does not exist ErrNotFound. If several updates have one version, one
+// succeeds.
 func taskByVersion(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	want(t, store.ErrNotFound, s.UpdateTask(ctx, "a", task("u", "c"), long))
@@ -115,7 +115,7 @@ func taskCancelled(t *testing.T, s store.Store) {
 	same(t, "still asked for", got.Cancel, true)
 }
 
-// A task that is deleted is in no list and among no orphans. To delete it again is no error.
+// A task that is deleted is in no list and among no orphans. A second delete succeeds.
 func taskDeleted(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
@@ -285,7 +285,7 @@ func orphans(t *testing.T, s store.Store) {
 		must(t, s.CreateTask(ctx, id, task("u", "c"), long))
 	}
 	lost(9, 0)
-	must(t, s.RenewLease(ctx, restarted, long)) // the same name is no excuse
+	must(t, s.RenewLease(ctx, restarted, long)) // the same name does not help
 	lost(9, 3)
 	lost(2, 2)
 	must(t, s.UpdateTask(ctx, "a", store.Task{Meta: store.Meta{Version: 1}}, long)) // ended
@@ -298,7 +298,7 @@ func orphans(t *testing.T, s store.Store) {
 	lost(9, 2)
 }
 
-// closing ends the task of which one entry is in the log.
+// closing ends the task with one entry in its log.
 func closing() store.Closing {
 	return store.Closing{
 		Task: store.Task{Doc: []byte(`{"closed":true}`), Meta: store.Meta{Version: 1, State: "failed", Turn: "turn_1"}}, TTL: long,
@@ -344,7 +344,7 @@ func closeSparesTheLiving(t *testing.T, s store.Store) {
 func closeNeedsTheEnd(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
-	want(t, store.ErrNotFound, s.CloseTask(ctx, "a", closing())) // there is no log
+	want(t, store.ErrNotFound, s.CloseTask(ctx, "a", closing())) // the log does not exist
 	must(t, s.AppendLog(ctx, "turn_1", store.Append{Entry: store.Entry{N: 2}, TTL: long}))
 	want(t, store.ErrConflict, s.CloseTask(ctx, "a", closing()))
 	got, err := s.Task(ctx, "a")

@@ -12,7 +12,7 @@ import (
 // maxNames is how many tools a marker names.
 const maxNames = 8
 
-// listener is a Sink that notes what is said, up to about Max bytes.
+// listener is a Sink that collects the answer's text, up to about Max bytes.
 type listener struct {
 	stream.Sink
 	stream.Fold
@@ -57,7 +57,7 @@ func (l *listener) recordError(err error) error {
 	return err
 }
 
-// recordOf returns what is remembered of a turn that ended so.
+// recordOf returns the record of an ended turn.
 func (l *listener) recordOf(input string, result *stream.Result, err error) record {
 	r := record{Version: recordVersion, Input: clipText(input, l.Max), Answer: clipText(strings.TrimSpace(l.Text()), l.Max)}
 	switch {
@@ -74,7 +74,7 @@ func (l *listener) recordOf(input string, result *stream.Result, err error) reco
 	return r
 }
 
-// answerMarker stands for an answer that does not exist. What was called may have taken effect.
+// answerMarker stands for an answer that does not exist. A called tool may have had its effect.
 func (l *listener) answerMarker(err error) string {
 	marker := "[No complete answer: " + l.failureReason(err) + "."
 	var tools []string

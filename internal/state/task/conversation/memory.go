@@ -1,5 +1,5 @@
-// Package conversation remembers what was said: each turn of a conversation is shown the
-// turns before it. A Memory stands around what answers:
+// Package conversation remembers the turns of a conversation: each turn is shown the turns before
+// it. A Memory wraps the runner of an agent or a team:
 //
 //	stream.Runner ── Memory ── the runner of an agent or a team
 //	                    └───── a list in a store
@@ -55,9 +55,9 @@ func New(cfg Config) *Memory {
 	return &Memory{cfg: cfg, clock: chat.Clock{Zone: cfg.Location}}
 }
 
-// Around returns a runner that shows next what was said before, and remembers what it says.
-// before are the events of the turn's first part where another process, which is gone, has
-// emitted them: what is remembered begins with that.
+// Around returns a runner that shows the earlier turns to next, and remembers its answer. before
+// are the events of the turn's first part, if a dead process emitted them: the memory begins with
+// them.
 func (m *Memory) Around(next stream.Runner, before ...stream.Event) stream.Runner {
 	return runner{m, next, before}
 }
@@ -91,9 +91,9 @@ func (m *Memory) loadHistory(ctx context.Context, key string) (history []chat.Me
 }
 
 // newestWithin returns the newest turns that keep the bounds: whole turns leave first, in blocks
-// (chat.Bounds.First). Those that had left when the newest turn began have left for good, as the
-// store does not keep all from the first on. Of the last one, if it is too long by itself, calls
-// leave with their results, then its texts are cut.
+// (chat.Bounds.First). Turns that were left out when the newest turn began stay out, as the store
+// does not keep all turns from the first on. If the last turn alone is too long, calls are left out
+// with their results, and then its texts are cut.
 func (m *Memory) newestWithin(turns []record) []record {
 	if n := len(turns); n > 0 && turns[n-1].ShownTurns > 0 {
 		turns = turns[max(0, n-turns[n-1].ShownTurns):]
@@ -122,7 +122,7 @@ func (m *Memory) fitTurn(r record) record {
 			return r
 		case len(r.Steps) > 0:
 			r.Steps = r.Steps[1:]
-		default: // each of the two texts gets what the other leaves, and half in any case
+		default: // each text gets the room that the other one does not need, and half in any case
 			room := m.cfg.MaxTokens * tokenBytes
 			r.Input, r.Answer = clipText(r.Input, max(room/2, room-len(r.Answer))), clipText(r.Answer, max(room/2, room-len(r.Input)))
 			return r
@@ -132,17 +132,17 @@ func (m *Memory) fitTurn(r record) record {
 
 // appendTurn adds a turn.
 func (m *Memory) appendTurn(ctx context.Context, key string, r *record) error {
-	// One more than a turn can be shown: so many exceed the bound, and leave in a block.
+	// One turn more than can be shown exceeds the bound, and so a block is left out.
 	bounds := store.Bounds{Items: m.cfg.MaxMessages/2 + 1, Bytes: maxBytes + m.cfg.MaxTokens*4*tokenBytes}
 	data := r.encode()
-	if len(data) > bounds.Bytes { // of signatures: they count as no tokens
+	if len(data) > bounds.Bytes { // because of signatures, as they do not count as tokens
 		r.Steps = nil
 		data = r.encode()
 	}
 	return m.cfg.Store.PushList(ctx, key, data, bounds, m.cfg.TTL)
 }
 
-// maxBytes is what a conversation may take in the store, besides its tokens in JSON.
+// maxBytes is the room that a conversation may have in the store, besides its tokens in JSON.
 const maxBytes = 256 << 10
 
 // runner is what Around returns.
@@ -187,8 +187,8 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	return result, err
 }
 
-// lineOf returns the line of the time that stood with the input. One that was paused was shown
-// to the model when the turn began, so the State has it.
+// lineOf returns the line of the time that stood with the input. A paused turn showed its line to
+// the model when it began, so its State has the line.
 func lineOf(req *chat.Request, result *stream.Result) string {
 	if req.Resumed != nil {
 		for i := range result.TurnMessages {

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// recordVersion is the version of a stored turn. One of another version is passed over.
+// recordVersion is the version of a stored turn. A turn of another version is passed over.
 const recordVersion = 1
 
 // record is a turn as it is stored.
@@ -46,8 +46,8 @@ type call struct {
 // maxResult bounds a result, and the arguments of a call that goes back, in bytes.
 const maxResult = 2 << 10
 
-// stepsOf takes over what agents did. Their thoughts are no part of it, nor is their text,
-// which is in the answer.
+// stepsOf takes over what agents did. Their thoughts are left out, and so is their text, as the
+// answer has it.
 func stepsOf(made []chat.TurnMessages) (steps []step) {
 	for _, m := range made {
 		for i := 0; i+1 < len(m.Messages); i++ {
@@ -79,7 +79,7 @@ func stepOf(said, results *chat.Message) (step, bool) {
 		})
 	}
 	for i := range s.Calls {
-		if len(s.Calls[i].Arguments) > maxResult { // cut they would be no JSON: all of the step becomes text
+		if len(s.Calls[i].Arguments) > maxResult { // cut arguments would not be JSON: all of the step becomes text
 			s.Origin = ""
 		}
 	}
@@ -129,7 +129,7 @@ func (c *call) toolCall() *tool.Call {
 	return &tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
 }
 
-// toolResult is what came of the call.
+// toolResult returns the result of the call.
 func (c *call) toolResult() *tool.Result {
 	return &tool.Result{ID: c.ID, Name: c.Name, Text: c.Result, IsError: c.Failed}
 }
@@ -163,8 +163,9 @@ func (r *record) encode() []byte {
 	return data
 }
 
-// readRecord reads a turn. ok is false if it cannot be read. A turn reads all those before it:
-// encoding/json, which accepts the same, was half of what a turn of a long conversation cost.
+// readRecord reads a turn. ok is false if it cannot be read. A turn reads all turns before it. With
+// encoding/json, which accepts the same texts, that was half of the cost of a turn in a long
+// conversation.
 func readRecord(data []byte) (r record, ok bool) {
 	err := jsonv2.Unmarshal(data, &r, jsonv2.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil || r.Version != recordVersion || r.Input == "" || r.Answer == "" {

@@ -10,7 +10,7 @@ import (
 //go:embed section.json
 var sectionSchema string
 
-// Spec is what the configuration file says of memory. Zero values are the defaults.
+// Spec is the section memory of the configuration file. Zero values are the defaults.
 type Spec struct {
 	Enabled     bool          `key:"enabled"`
 	TTL         time.Duration `key:"ttl" from:"1m" to:"30d"`

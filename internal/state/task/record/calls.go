@@ -13,9 +13,9 @@ import (
 	"sluice/stream"
 )
 
-// modelCalls are the calls of models in one turn, each from its request to its last byte.
-// Events say what came of them; they say neither how long a model was waited for nor that one
-// was asked which the client learns nothing of. It is safe for concurrent use.
+// modelCalls are the calls of models in one turn, each from its request to its last byte. Events
+// report their outcomes. They do not report how long a model ran, nor calls that clients do not
+// learn of. It is safe for concurrent use.
 type modelCalls struct {
 	mu    sync.Mutex // guards the fields below
 	began time.Time  // of the turn, on the line of time of its events
@@ -37,8 +37,8 @@ type modelCall struct {
 	step     int // of the part that shows it; -1: none yet
 }
 
-// Context returns a context in which the calls of models are noted for the trace. began is
-// when the events of the turn count from.
+// Context returns a context that records the calls of models for the trace. began is the moment
+// from which the events of the turn count.
 func (r *Recorder) Context(ctx context.Context, began time.Time) context.Context {
 	r.models.mu.Lock()
 	r.models.began = began
@@ -69,8 +69,8 @@ func (c *modelCall) speaksFor(who *stream.Attribution) bool {
 	return c.speaker.AgentID == who.AgentID && c.speaker.NodeID == who.NodeID
 }
 
-// addModelCalls gives the steps of a turn that is over what is known of their models, and
-// those calls steps of their own that nobody learned of.
+// addModelCalls adds the data of model calls to the steps of an ended turn. A call without a step,
+// as no event reported it, gets a step of its own.
 func (r *Recorder) addModelCalls() {
 	r.models.mu.Lock()
 	defer r.models.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *Recorder) addModelCalls() {
 	slices.SortStableFunc(r.part.Steps[1:], func(a, b Step) int { return strings.Compare(a.Timestamp, b.Timestamp) }) // the turn stays first
 }
 
-// fillStep fills in what a step has of the call.
+// fillStep fills a step with the data of the call.
 func (c *modelCall) fillStep(s *Step) {
 	s.Model = c.model
 	if c.usage != (Usage{}) {
@@ -104,7 +104,7 @@ func (c *modelCall) fillStep(s *Step) {
 	}
 }
 
-// addStep gives a call a step of its own. ok is false if there is no room for one.
+// addStep gives a call a step of its own. ok is false if the part is full.
 func (r *Recorder) addStep(c *modelCall) (ok bool) {
 	i := r.beginStep(Step{Name: cmp.Or(c.purpose, Speak), ParentID: r.stepAbove(c), Agent: c.speaker.AgentID, NodeID: c.speaker.NodeID, SessionID: c.speaker.SessionID}, "", c.began)
 	if i < 0 {
@@ -115,7 +115,7 @@ func (r *Recorder) addStep(c *modelCall) (ok bool) {
 	return true
 }
 
-// stepAbove returns the step that a call is a part of, which nobody learned of.
+// stepAbove returns the step that an unreported call is a part of.
 func (r *Recorder) stepAbove(c *modelCall) string {
 	if c.purpose == stepRouter {
 		for _, s := range r.part.Steps {
@@ -127,8 +127,8 @@ func (r *Recorder) stepAbove(c *modelCall) string {
 	return cmp.Or(r.parentStep(c.speaker), r.part.Steps[0].ID)
 }
 
-// For returns a context in which models are asked for a purpose of the gateway's own, which
-// becomes the name of the step. Where no trace is recorded it changes nothing.
+// For returns a context in which models are asked for a purpose of the gateway's own, which becomes
+// the name of the step. Without a trace it changes nothing.
 func For(ctx context.Context, purpose string) context.Context {
 	return trace.Within(ctx, func(at trace.Recorder) trace.Recorder {
 		if n, ok := at.(*noter); ok {
@@ -141,14 +141,15 @@ func For(ctx context.Context, purpose string) context.Context {
 // noter is a span that notes which models are asked below it, and hands everything on to
 // the span that telemetry has.
 type noter struct {
-	below   trace.Recorder // nil: there is none
+	below   trace.Recorder // nil without telemetry
 	calls   *modelCalls
 	speaker stream.Attribution
 	purpose string
 	call    *modelCall // of the span of a model call
 }
 
-// Names of spans that say who asks a model, and for what; others belong to the span above.
+// Names of spans that give the agent, the node or the purpose of a model's call. Other spans are
+// those of the span above.
 const (
 	spanNode  = "node"
 	spanRoute = "RouterExecutor.Route"

@@ -1,9 +1,9 @@
-// Package record makes the trace of a task from the events of its turns: who did what,
-// when, for how long and with what outcome. What passes and is not kept, such as a draft,
-// no trace has.
+// Package record makes the trace of a task from the events of its turns: the steps with their
+// agents, times, durations and outcomes. A trace leaves out events that are not stored, such as
+// drafts.
 //
-// A Recorder belongs to the goroutine of its turn. What it made is encoded once, and put
-// together with that of other turns when somebody reads it (Join).
+// A Recorder belongs to the goroutine of its turn. Its part is encoded once, and joined with the
+// parts of other turns when somebody reads the trace (Join).
 package record
 
 import (
@@ -21,7 +21,7 @@ import (
 // Trace is the way of a task.
 type Trace struct {
 	TaskID string `json:"task_id"`
-	Steps  []Step `json:"steps"` // in the order in which they began
+	Steps  []Step `json:"steps"` // in the order of their begin
 	// Sessions are those of sub-agents, by id.
 	Sessions  map[string]Session `json:"sub_agent_sessions"`
 	CreatedAt string             `json:"created_at"`
@@ -34,10 +34,10 @@ const (
 	stepRoute    = "route"    // the choice of agents
 	Agent        = "agent"    // an agent's part
 	stepNode     = "node"     // an attempt of a workflow's node
-	Speak        = "step"     // what a model said, with the calls that it asked for
+	Speak        = "step"     // a model's text, with the calls that it asked for
 	stepApproval = "approval" // a question to a person
 	stepModel    = "model"    // another model answers
-	stepFailure  = "error"    // a failure after which the turn continued
+	stepFailure  = "error"    // a failure that did not end the turn
 	// Questions of the gateway's own to a model.
 	stepRouter = "router"
 	Planner    = "planner"
@@ -111,13 +111,13 @@ type Call struct {
 	Tool      string         `json:"tool"`
 	Arguments jsontext.Value `json:"arguments,omitempty"` // one object
 	Result    *Result        `json:"result,omitempty"`
-	Error     string         `json:"error"`      // empty: there was none
+	Error     string         `json:"error"`      // empty without an error
 	Started   int64          `json:"started_ms"` // since the begin of the trace; of its step, in a Part
 	Millis    *int64         `json:"duration_ms,omitempty"`
 	Outcome   Outcome        `json:"outcome"`
 }
 
-// Result is what a tool said.
+// Result is the text of a tool.
 type Result struct {
 	Text      string `json:"text"`
 	Truncated bool   `json:"truncated,omitempty"`
@@ -132,7 +132,7 @@ type Session struct {
 	Status       string `json:"status"` // running, completed or failed
 }
 
-// Part is what one turn adds to the trace of its task.
+// Part is one turn's part of the trace of its task.
 type Part struct {
 	Turn     string             `json:"turn"`
 	Steps    []Step             `json:"steps"`
@@ -160,8 +160,8 @@ func Read(text []byte) (*Part, error) {
 	return p, json.Unmarshal(text, p)
 }
 
-// Join puts the parts of a task together, in the order in which its turns began. Of a turn
-// that is there twice the first counts.
+// Join puts the parts of a task together, in the order in which its turns began. If a turn is there
+// twice, the first part counts.
 func Join(task string, parts []*Part) *Trace {
 	t := &Trace{TaskID: task, Steps: []Step{}, Sessions: map[string]Session{}}
 	slices.SortStableFunc(parts, func(a, b *Part) int { return strings.Compare(a.beginTime(), b.beginTime()) })

@@ -14,8 +14,8 @@ import (
 // Bounds of a part.
 const (
 	maxSteps = 500     // the last ones of a longer turn are left out
-	maxBytes = 1 << 20 // of texts; what comes then is recorded without
-	// usualSteps is room for those of a turn that calls no tool: itself and what it says.
+	maxBytes = 1 << 20 // of texts; later steps are recorded without texts
+	// usualSteps is room for a turn without tool calls: the turn itself and its answer.
 	usualSteps = 2
 )
 
@@ -36,7 +36,7 @@ type Recorder struct {
 type open struct {
 	step     int // index in the part
 	key      string
-	speaker  stream.Attribution // of a lane, which has no key
+	speaker  stream.Attribution // of a lane, as a lane lacks a key
 	lane     bool
 	began    time.Duration
 	text     text
@@ -102,7 +102,8 @@ func (r *Recorder) addText(a *stream.Attribution, text string, at time.Duration)
 	}
 }
 
-// sayInner adds to what an agent says. What a tool's node says is the result of its call.
+// sayInner adds to the text of an agent. The text of a tool's node is the result of its call, so it
+// is left out.
 func (r *Recorder) sayInner(ev *stream.InnerDelta, at time.Duration) {
 	if ev.AgentID != "" {
 		r.addText(&ev.Attribution, ev.Delta, at)
@@ -121,7 +122,7 @@ func (r *Recorder) retractText(ev *stream.Reset) {
 	}
 }
 
-// beginStep opens a step. It returns its place among the open ones, -1 if there is no room.
+// beginStep opens a step. It returns its index among the open steps, or -1 if the part is full.
 func (r *Recorder) beginStep(s Step, key string, at time.Duration) int {
 	if len(r.part.Steps) == maxSteps {
 		return -1
@@ -159,7 +160,7 @@ func (r *Recorder) findStep(key string) int {
 	return -1
 }
 
-// addInstant adds a step that takes no time.
+// addInstant adds a step without a duration.
 func (r *Recorder) addInstant(s Step, at time.Duration) {
 	if i := r.beginStep(s, "note", at); i >= 0 {
 		r.endStep(i, 0)
@@ -271,7 +272,7 @@ func (r *Recorder) endCall(ev stream.ToolEnd) {
 	}
 }
 
-// completeCall notes what a tool said that did its work.
+// completeCall records the result of a successful call.
 func (r *Recorder) completeCall(ev *stream.ToolCompleted, s *Step, call *Call) {
 	if ev.Cached {
 		call.Outcome = outcomeCached
@@ -343,8 +344,7 @@ func (r *Recorder) beginAgent(ev *stream.AgentRun, key string, at time.Duration)
 	r.beginStep(Step{Name: Agent, ParentID: r.callStep(ev.CallID), Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
 }
 
-// callStep returns the step of a call that is under way; empty: there is none. The agent that
-// is called works within it.
+// callStep returns the step of a call under way, or "". The agent that is called works within it.
 func (r *Recorder) callStep(id string) string {
 	for _, p := range r.calls {
 		if id != "" && p.id == id {
@@ -439,14 +439,14 @@ func (r *Recorder) recordDone(ev *stream.Done) {
 	r.endOpenSteps()
 }
 
-// markCut marks what is open as cut.
+// markCut marks the open steps as cut.
 func (r *Recorder) markCut() {
 	for _, o := range r.open[1:] {
 		r.part.Steps[o.step].Status = Warning
 	}
 }
 
-// endOpenSteps ends what is open.
+// endOpenSteps ends the open steps.
 func (r *Recorder) endOpenSteps() {
 	for len(r.open) > 0 {
 		i := len(r.open) - 1
@@ -454,8 +454,8 @@ func (r *Recorder) endOpenSteps() {
 	}
 }
 
-// Part returns what the turn adds to the trace. over says that nothing more comes: what
-// has not ended was cut. Of a turn that continues it has no duration.
+// Part returns the turn's part of the trace. over says that the turn is complete here: its open
+// steps were cut. If the turn continues, its part does not have a duration.
 func (r *Recorder) Part(over bool) *Part {
 	if over && len(r.open) > 0 {
 		r.part.Steps[0].Status = Warning

@@ -10,10 +10,10 @@ import (
 //go:embed section.json
 var sectionSchema string
 
-// Spec is what the configuration file says of traces. Zero values are the defaults.
+// Spec is the section trace of the configuration file. Zero values are the defaults.
 type Spec struct {
 	NamesOnly bool `key:"payloads" is:"names"` // no texts, arguments and results
-	// Secrets are those of the configuration, which no trace has; nil: there are none.
+	// Secrets are the secrets of the configuration, which a trace leaves out. nil: without secrets.
 	Secrets *redact.Scrubber
 }
 

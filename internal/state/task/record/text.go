@@ -8,10 +8,10 @@ import (
 const (
 	// maxField bounds a text of a trace.
 	maxField = 8 << 10
-	// maxLooked is how much of a text is looked at, and maxTail how much of its end is left
-	// out when there was more: what is hidden may have been cut in two there.
+	// maxLooked is the length of a text that is examined. maxTail is the length that is left out at
+	// the end of a longer text: a secret may have been cut in two there.
 	maxLooked, maxTail = 16 << 10, 1 << 10
-	// usualText is room for what is mostly said.
+	// usualText is room for a usual answer.
 	usualText = 512
 )
 
@@ -62,7 +62,7 @@ func (r *Recorder) recordedText(text string, more bool) string {
 	return text
 }
 
-// boundText hides what is to be hidden, and bounds the text.
+// boundText hides secrets and personal data, and bounds the text.
 func (r *Recorder) boundText(text string, more bool) (head string, cut bool) {
 	if len(text) > maxLooked {
 		text, _ = chat.Truncate(text, maxLooked)

@@ -54,7 +54,7 @@ func (c *Client) Serve(h http.Handler, req *http.Request) {
 	h.ServeHTTP(c, req)
 }
 
-// Body returns what has come so far.
+// Body returns the bytes that have come so far.
 func (c *Client) Body() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Play writes what the client got, at speed times its pace; 0: at once.
+// Play writes the bytes that the client got, at speed times the recorded pace. 0 writes them at
+// once.
 func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error {
 	began := time.Now()
 	for i := range r.Entries {
@@ -33,7 +34,7 @@ func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error 
 	return nil
 }
 
-// waitFor waits until it is time for what came at so many microseconds.
+// waitFor waits until at microseconds of the recording have passed, at this speed.
 func waitFor(ctx context.Context, began time.Time, at int64, speed float64) error {
 	due := time.Duration(float64(at)/speed) * time.Microsecond
 	select {
@@ -48,7 +49,7 @@ func waitFor(ctx context.Context, began time.Time, at int64, speed float64) erro
 type Difference struct {
 	// Event is its number, from 1, among those that are compared.
 	Event           int
-	Recorded, Rerun string // the events as they are compared; empty: there is none
+	Recorded, Rerun string // the compared events; empty if the stream has ended
 }
 
 // String writes it, one event a line.
@@ -62,14 +63,13 @@ func (d *Difference) String() string {
 	return fmt.Sprintf("event %d differs\n- %s\n+ %s", d.Event, show(d.Recorded), show(d.Rerun))
 }
 
-// Compare compares what a client got with what another one gets, byte for byte but for what
-// no two turns have in common: durations and times, ids and tokens that are drawn by lot,
-// heartbeats and frames that only say that time goes by. nil: they are equal. Of a reply that
-// was cut off only what its client got counts.
+// Compare compares the replies of two clients byte for byte. It ignores the values that differ
+// between any two turns: durations, times, random ids and tokens, heartbeats and frames about time.
+// nil: they are equal. If the recorded reply was cut off, only the events that its client got are
+// compared.
 //
-// Who speaks at the same time as others may come before them or behind: which of two branches
-// is a moment faster is chance in both turns. If each says the same in its own order, reordered
-// is true, and nothing differs.
+// Parallel speakers may come in another order: it is chance which of two branches is faster. If
+// each says the same in its own order, reordered is true, and nothing differs.
 func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
 	a, b := framesOf(r.Body()), framesOf(rerun)
 	whole := b
@@ -99,7 +99,7 @@ func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
 	return nil, true
 }
 
-// firstDifference returns the first difference of two lists; nil: there is none.
+// firstDifference returns the first difference of two lists, or nil.
 func firstDifference(a, b []string) *Difference {
 	for i := range max(len(a), len(b)) {
 		d := &Difference{Event: i + 1}
@@ -116,7 +116,7 @@ func firstDifference(a, b []string) *Difference {
 	return nil
 }
 
-// framesOf splits a body into what is compared.
+// framesOf splits a body into the events that are compared.
 func framesOf(body []byte) (all []string) {
 	for part := range bytes.SplitSeq(body, []byte("\n\n")) {
 		text := string(part)
@@ -127,7 +127,7 @@ func framesOf(body []byte) (all []string) {
 	return all
 }
 
-// normalizeFrames returns frames without what is by chance.
+// normalizeFrames replaces the random values of frames.
 func normalizeFrames(frames []string) (all []string) {
 	var n chances
 	for _, text := range frames {
@@ -136,8 +136,8 @@ func normalizeFrames(frames []string) (all []string) {
 	return all
 }
 
-// lanesOf returns what each speaker says, all of it in its order, the longest first. What sums up
-// what several have done has no order then.
+// lanesOf returns the events of each speaker in their order, the longest list first. A list that
+// sums up several speakers is sorted.
 func lanesOf(frames []string) (all [][]string) {
 	by := map[string][]string{}
 	for _, text := range frames {
@@ -172,8 +172,8 @@ func sortMember(member string) string {
 	return name + ":" + string(text)
 }
 
-// What no two turns have in common. Ids are numbered by their first appearance, so that two
-// that are the same are the same in both.
+// These expressions match the values that differ between any two turns. Ids are numbered by their
+// first appearance, so that two that are the same are the same in both.
 var (
 	durations = regexp.MustCompile(`"([a-z_]*_?ms|executionTimeMs|durationMs)":(?:\d+(?:\.\d+)?|\[[\d,.]*\]|\{[^{}]*\})`)
 	stamps    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
@@ -191,7 +191,7 @@ var (
 // chances numbers ids.
 type chances struct{ seen map[string]string }
 
-// normalize returns text without what is by chance.
+// normalize replaces the random values of a text.
 func (c *chances) normalize(text string) string {
 	text = durations.ReplaceAllString(text, `"$1":0`)
 	text = stamps.ReplaceAllString(text, "TIME")

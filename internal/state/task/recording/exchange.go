@@ -46,15 +46,15 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections closes those of the transport, which has them.
+// CloseIdleConnections closes the idle connections of the transport, if it can.
 func (r recorded) CloseIdleConnections() {
 	if c, ok := r.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// upstreamTarget returns where a request goes, without its host, which may be a port of the moment,
-// and without what may be a key.
+// upstreamTarget returns path and query of a request. It leaves out the host, which may have a
+// random port, and parameters that may be keys.
 func upstreamTarget(u *url.URL) string {
 	query := u.Query()
 	for name := range query {
@@ -79,7 +79,7 @@ func bodyOf(req *http.Request) *Text {
 	}
 	defer body.Close()
 	var b bytes.Buffer
-	_, _ = b.ReadFrom(body) // what the transport gets, it reads by itself
+	_, _ = b.ReadFrom(body) // the transport reads the body by itself
 	return copyText(b.Bytes())
 }
 

@@ -12,27 +12,27 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// stall is how long an input waits for what came before it in the recording. A turn that
-// goes another way would wait for ever. What did not come by then counts as come, so that
-// what follows does not wait for it again.
+// stall is how long an input waits for the earlier entries of the recording. A turn that goes
+// another way would wait for ever. Entries that did not come by then count as come, so that later
+// ones do not wait for them again.
 const stall = 500 * time.Millisecond
 
 // errNotRecorded is the answer to a request that the recording does not have.
 var errNotRecorded = errors.New("the recording has no answer to this")
 
-// Player gives a turn the inputs of a recording. It has no clock: an input comes when all
-// has happened that had happened before it, so that the order of events, which readers of
-// parallel streams see, is that of the recording. With a Speed it waits for its time as
-// well. It is safe for concurrent use; a Player is for one turn. Use NewPlayer.
+// Player gives a turn the inputs of a recording. It is without a clock: an input comes after
+// everything that preceded it in the recording. So the order of events, which parallel streams show
+// to readers, is the recorded one. With a Speed it waits for its time as well. It is safe for
+// concurrent use; a Player is for one turn. Use NewPlayer.
 type Player struct {
-	// Speed is 1 for the pace of the recording, 2 for twice that; 0: no waiting, unless the
-	// turn gave something up for its time, which needs that time again.
+	// Speed is 1 for the pace of the recording, and 2 for twice that. 0 does not wait, unless the
+	// turn gave something up after a time: it needs that time again.
 	Speed float64
 
 	entries []Entry
 	before  []counts // of entry i: what happened before it
 	sets    map[int]*tool.Set
-	offers  map[string][]int // numbers of sets, by who was offered them
+	offers  map[string][]int // numbers of sets, by the agent or node that they were offered to
 	names   map[string]string
 	began   time.Time
 	timed   bool
@@ -43,10 +43,10 @@ type Player struct {
 	frames  framer
 	used    map[int]bool   // entries of asks and calls that were taken
 	offered map[string]int // how many times
-	extra   []string       // what was asked that the recording lacks
+	extra   []string       // requests of the program that the recording lacks
 }
 
-// counts is what the program has done so far.
+// counts are the calls and frames of the program so far.
 type counts struct{ asks, calls, frames int }
 
 func (c counts) hasReached(other counts) bool {
@@ -120,7 +120,7 @@ func (f *framer) countEvents(p []byte) (n int) {
 	return n
 }
 
-// countSent gives the Player what the program has sent to its client.
+// countSent counts the frames that the program has sent to its client.
 func (p *Player) countSent(out []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *Player) playSpeed() float64 {
 	return max(p.Speed, 0)
 }
 
-// giveIn counts as done what an input has waited for without success.
+// giveIn counts the entries that an input has waited for as come.
 func (p *Player) giveIn(to counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +174,8 @@ func (p *Player) giveIn(to counts) {
 	p.wakeLocked()
 }
 
-// Extra returns what the program asked that the recording has no answer to, and how many
-// answers nobody asked for.
+// Extra returns the requests of the program that the recording lacks, and how many recorded answers
+// were not used.
 func (p *Player) Extra() (asked []string, unused int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,8 +187,8 @@ func (p *Player) Extra() (asked []string, unused int) {
 	return p.extra, unused
 }
 
-// claimEntry finds the entry that was recorded of something that the program does now: of those
-// that were not taken and that fit, the one whose data are most alike. -1: there is none.
+// claimEntry returns the recorded entry of a call that the program makes now, or -1. It is the
+// fitting unused entry with the most similar data.
 func (p *Player) claimEntry(kind Kind, data []byte, what string, fits func(*Entry) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,7 +237,7 @@ func unlikeness(a, b []byte) int {
 	return max(len(a), len(b)) - head - tail
 }
 
-// nextEntry returns the entry of an exchange or a call that follows entry i; -1: there is none.
+// nextEntry returns the entry of an exchange or a call that follows entry i, or -1.
 func (p *Player) nextEntry(i int, kinds ...Kind) int {
 	n := p.entries[i].N
 	for j := i + 1; j < len(p.entries); j++ {
@@ -282,8 +282,8 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// lostError returns the error of an exchange that failed. One that the program ended itself fails
-// when it does so again.
+// lostError returns the error of an exchange that failed. An exchange that the program ended itself
+// fails when the program ends it again.
 func lostError(ctx context.Context, lost string) error {
 	switch lost {
 	case lostCancelled:
@@ -347,7 +347,7 @@ func (b *playedBody) Close() error {
 // Around returns the Player as a transport.
 func (p *Player) Around(http.RoundTripper, string) http.RoundTripper { return p }
 
-// Tools returns tools that offer what was offered in the recording, and that answer as they did then.
+// Tools returns tools that offer the recorded sets, and answer as they did in the recording.
 func (p *Player) Tools(of string, _ Tools) Tools { return playedTools{p, of} }
 
 type playedTools struct {
@@ -355,7 +355,8 @@ type playedTools struct {
 	of string
 }
 
-// Tools implements Tools. Who asks more often than in the recording gets the last set again.
+// Tools implements Tools. A caller that asks more often than in the recording gets the last set
+// again.
 func (t playedTools) Tools(context.Context) *tool.Set {
 	t.p.mu.Lock()
 	defer t.p.mu.Unlock()
@@ -371,7 +372,7 @@ func (t playedTools) Tools(context.Context) *tool.Set {
 	return &tool.Set{} // the file does not spell it out
 }
 
-// Named returns the name of a server's tool; empty: there was none.
+// Named returns the name of a server's tool, or "".
 func (p *Player) Named(_ context.Context, server, name string, _ func() string) string {
 	return p.names[server+"/"+name]
 }

@@ -40,8 +40,8 @@ type Config struct {
 	// by itself is not recorded. 0: defaultMax.
 	Max     int64
 	Version string // of the program
-	// Hide returns a line, which is JSON, without the secrets of the configuration: an upstream
-	// may be sent some in a body, and may repeat the others. nil: there are none.
+	// Hide returns a line of JSON without the secrets of the configuration: a body to an upstream
+	// may hold some, and its reply may repeat others. nil: without secrets.
 	Hide func(line []byte) []byte
 	Log  zerolog.Logger
 }
@@ -92,7 +92,7 @@ func New(cfg Config) *Recorder {
 	return r
 }
 
-// Close writes what waits, and ends. Turns that have not ended leave no recording. It works
+// Close writes the pending lines, and ends. Turns that have not ended leave no recording. It works
 // on nil.
 func (r *Recorder) Close() {
 	if r == nil {
@@ -107,7 +107,7 @@ func (r *Recorder) Close() {
 	<-r.ended
 }
 
-// queueItem queues a line. It returns false if there is no room.
+// queueItem queues a line. It returns false if the queue is full.
 func (r *Recorder) queueItem(i item) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -216,7 +216,7 @@ func (r *Recorder) dropFile(t *Turn) {
 	}
 }
 
-// trimFolder removes the oldest recordings until the folder keeps its bound. Those that are being
+// trimFolder removes the oldest recordings until the folder keeps its bound. Files that are being
 // written stay.
 func (r *Recorder) trimFolder() error {
 	all, total, err := r.listFiles()

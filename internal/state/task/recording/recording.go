@@ -1,14 +1,13 @@
-// Package recording keeps what came in and went out of a turn, so that an operator can see
-// it again as it was (Play), or have the same inputs answered by another build of the
-// program and compare (Player, Compare).
+// Package recording stores the inputs and outputs of a turn. An operator can see the turn again as
+// it was (Play), or run another build with the same inputs and compare (Player, Compare).
 //
 // A recording is one file of JSON lines: a Head, then entries in the order in which things
-// happened, each with its time, then a line that seals it. What counts as input of a turn
-// is its request; each HTTP exchange with a model, or a receiver of answers; each set of
-// tools that was offered; and what each call of a tool came to. What a tool layer decides
-// by itself, such as retries, breakers and caches, is behind that line: a turn that is run
-// again receives the same, whatever the state of the process. State that a store keeps is
-// no input: a turn that continues with some says so (Continues), and can only be played.
+// happened, each with its time, then a line that seals it. The inputs of a turn are its request,
+// each HTTP exchange with a model or a receiver of answers, each offered set of tools, and the
+// outcome of each tool call. Decisions of the tool layer, such as retries, breakers and caches, are
+// behind that line. A turn that runs again receives the same, whatever the state of the process.
+// The state of a store is not an input. A turn that continues with stored state says so
+// (Continues), and can only be played.
 //
 // Keys are not recorded: of the headers of requests only a few harmless ones are, and none
 // of those that go to upstreams. Texts are, all of them.
@@ -56,12 +55,12 @@ type Head struct {
 	Request Request   `json:"request"`
 	// Stored says that the gateway had a store, so that events have ids of tasks.
 	Stored bool `json:"stored"`
-	// Continues says what the turn continued with that is not in the recording; empty: nothing,
-	// so that it can be run again.
+	// Continues names the state that the turn continued with and that the recording lacks. If it is
+	// empty, the turn can run again.
 	Continues string `json:"continues,omitempty"`
 }
 
-// Request is what the client sent.
+// Request is the client's request.
 type Request struct {
 	Method string      `json:"method"`
 	Target string      `json:"target"` // path and query
@@ -69,7 +68,7 @@ type Request struct {
 	Body   Text        `json:"body"`
 }
 
-// Kind says what an Entry holds.
+// Kind is the kind of an Entry.
 type Kind string
 
 // Kinds. N numbers exchanges and calls, each from 1.
@@ -78,19 +77,19 @@ const (
 	kindAnswer   Kind = "answer"   // N: the head of its reply: Status, Header
 	kindData     Kind = "data"     // N: a part of the reply's body: Data
 	kindClose    Kind = "close"    // N: its end; with Lost the exchange failed
-	kindOffer    Kind = "offer"    // Of was offered Set, which is spelled out when it is new
+	kindOffer    Kind = "offer"    // Of was offered Set, spelled out the first time
 	kindName     Kind = "name"     // Of ("server/tool") has the name Data
-	kindCall     Kind = "call"     // N: Of calls a tool: Tool, Data
+	kindCall     Kind = "call"     // N: call of a tool by Of: Tool, Data
 	kindProgress Kind = "progress" // N: of the call
 	kindResult   Kind = "result"   // N: of the call: Result or Failure
 	kindReply    Kind = "reply"    // the head of the reply to the client: Status, Header
 	kindOut      Kind = "out"      // a part of its body: Data
 	kindAbort    Kind = "abort"    // the reply was cut off on purpose
-	kindNote     Kind = "note"     // Lost is Head.Continues, which was not known when the turn began
+	kindNote     Kind = "note"     // Lost is a Head.Continues that was unknown when the turn began
 	end          Kind = "end"      // the last line
 )
 
-// Entry is a line. Which fields it has depends on its Kind.
+// Entry is a line. Its Kind decides which fields are set.
 type Entry struct {
 	At   int64 `json:"at_us"` // microseconds since Head.At
 	Kind Kind  `json:"kind"`
@@ -116,7 +115,7 @@ type Entry struct {
 	SHA256 string `json:"sha256,omitempty"` // of those
 }
 
-// dataBytes returns the entry's data; nil if it has none, as the file may be anybody's.
+// dataBytes returns the entry's data. It is nil without any, as anybody may have written the file.
 func (e *Entry) dataBytes() []byte {
 	if e.Data == nil {
 		return nil
@@ -138,7 +137,7 @@ type Unavailable struct {
 
 // Failure is a *fault.Error, or another error, of which only the text is kept.
 type Failure struct {
-	Type       fault.Type    `json:"type,omitempty"` // empty: it was no *fault.Error
+	Type       fault.Type    `json:"type,omitempty"` // empty if it was not a *fault.Error
 	Message    string        `json:"message"`
 	Hint       string        `json:"hint,omitempty"`
 	Service    string        `json:"service,omitempty"`
@@ -223,7 +222,7 @@ const (
 	magic = `{"sluice_recording":`
 	// maxRead bounds the file that is read: what Config.Max can be.
 	maxRead = 64 << 30
-	// maxLine bounds a line: what may wait of a turn (maxPending), six bytes for each.
+	// maxLine bounds a line: the pending bytes of a turn (maxPending), with six bytes for each.
 	maxLine = 64 << 20
 )
 
@@ -308,7 +307,7 @@ func sealLine(lines int, sum []byte) []byte {
 	return append(line, '\n')
 }
 
-// checkEnd compares the last line with what it ought to be.
+// checkEnd compares the last line with the expected one.
 func checkEnd(in *bufio.Reader, line, want []byte) error {
 	if _, err := in.ReadByte(); err != io.EOF || !bytes.Equal(line, want) {
 		return errAltered

@@ -36,7 +36,7 @@ func (r *Recorder) Handler(next http.Handler, stored bool) http.Handler {
 	})
 }
 
-// clientTarget returns path and query of a client's request without what may be a key.
+// clientTarget returns path and query of a client's request, without a parameter that may be a key.
 func clientTarget(u *url.URL) string {
 	query := u.Query()
 	query.Del("ticket")
@@ -46,7 +46,7 @@ func clientTarget(u *url.URL) string {
 	return u.EscapedPath() + "?" + query.Encode()
 }
 
-// requestBody remembers what was read of a request.
+// requestBody records the bytes that were read of a request.
 type requestBody struct {
 	io.ReadCloser
 	turn *Turn
@@ -74,7 +74,7 @@ func (t *Turn) addBody(p []byte) {
 	}
 }
 
-// reply records what the client gets.
+// reply records the client's reply.
 type reply struct {
 	http.ResponseWriter
 	turn  *Turn

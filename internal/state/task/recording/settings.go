@@ -9,8 +9,7 @@ import (
 	"sluice/internal/base/config"
 )
 
-// Settings registers what can be set of a Recorder from outside. It is bound to c's part of
-// type Config.
+// Settings registers the settings of a Recorder. It is bound to c's part of type Config.
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "recording", Settings: []config.Setting{

@@ -12,8 +12,7 @@ type Tools interface {
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
-// Tools returns the tools of the agent or node with the name of, so that what they offer and what
-// becomes of calls is recorded.
+// Tools returns the tools of the agent or node named of, and records their offers and calls.
 func (r *Recorder) Tools(of string, next Tools) Tools { return recordedTools{of, next} }
 
 type recordedTools struct {

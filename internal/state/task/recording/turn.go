@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxPending bounds what is remembered of a request before it is known that it runs a turn.
+// maxPending bounds the memory for a request before it runs a turn.
 const maxPending = 8 << 20
 
 // Turn is the recording of one turn. Its methods are safe for concurrent use, and none of
@@ -39,8 +39,8 @@ func From(ctx context.Context) *Turn {
 	return t
 }
 
-// Begin says that the request runs a turn. continues is what the turn continues with that is
-// not in the recording; empty: nothing. It may be called again, with something more.
+// Begin says that the request runs a turn. continues names the state that the turn continues with
+// and that the recording lacks, or is empty. It may be called again, with something more.
 func (t *Turn) Begin(continues string) {
 	if t == nil {
 		return
@@ -68,7 +68,7 @@ func (t *Turn) Begin(continues string) {
 	t.pending, t.body = nil, nil
 }
 
-// noteContinues notes behind the head, which is written, what is known only now.
+// noteContinues adds continues behind the head, which is written by now.
 func (t *Turn) noteContinues(continues string) {
 	if continues != "" && t.head.Continues == "" {
 		t.head.Continues = continues

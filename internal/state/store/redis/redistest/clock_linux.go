@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// clock takes the place of the C library's gettimeofday, from which the server takes the time
-// of day: the machine's, and the seconds that a file holds.
+// clock replaces the C library's gettimeofday, the server's source of time. It adds the seconds of
+// a file to the machine's time.
 const clock = `
 #include <fcntl.h>
 #include <stdlib.h>

@@ -58,8 +58,8 @@ func startWith(t testing.TB, binary string, required bool, env, args []string) *
 	return s
 }
 
-// Start starts a server that was killed again; what it kept is lost unless it was
-// started with an append-only file.
+// Start starts a server that was killed again. It keeps its data only if it was started with an
+// append-only file.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	s.cmd = exec.Command(s.binary, s.args...)

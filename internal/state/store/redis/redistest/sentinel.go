@@ -37,7 +37,7 @@ func Sentinel(t testing.TB, required bool, port string) store.Location {
 		t.Skip("redis-sentinel is not on this machine")
 	}
 	own, dir := Port(t), t.TempDir()
-	config := filepath.Join(dir, "sentinel.conf") // it writes into it what it finds out
+	config := filepath.Join(dir, "sentinel.conf") // it writes its findings into the file
 	text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor main 127.0.0.1 %s 1\nsentinel down-after-milliseconds main 300\nsentinel failover-timeout main 2000\n", own, dir, port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
