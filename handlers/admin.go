@@ -13,16 +13,17 @@ import (
 // maxAgentBody bounds the body of PUT /agents/{id}.
 const maxAgentBody = 128 << 10
 
-// Operators says what the address for operators has, and who may use it.
+// Operators configures the address for operators, and access to it.
 type Operators struct {
 	Agents Agents
 	// Loopback says that this machine alone reaches the address.
 	Loopback bool
-	// Authorize returns who sends a request, or why they may not do what needs one of the scopes; nil:
-	// everybody who reaches the address may do all of it, but for profiles, which loopback alone has.
+	// Authorize returns the sender of a request, or an error if the sender lacks all of the wanted
+	// scopes. nil: everybody who reaches the address may do everything, but only loopback gets
+	// profiles.
 	Authorize func(r *http.Request, wanted chat.Scopes) (*access.Identity, error)
-	// OnAction is called after something was changed or profiled, with who did it, which is nil where nobody
-	// is asked, with its name, and what with. nil: nobody asks.
+	// OnAction is called after a change or a profile, with the sender, the action and its target.
+	// The sender is nil without authentication. nil: the action is not reported.
 	OnAction func(r *http.Request, who *access.Identity, action, target string)
 }
 
@@ -80,7 +81,8 @@ func (a *admin) refusePages(r *http.Request) error {
 	return nil
 }
 
-// authorizeRequest returns who sends r, or why they may not do what needs one of the scopes.
+// authorizeRequest returns the sender of r, or an error if the sender lacks all of the wanted
+// scopes.
 func (a *admin) authorizeRequest(r *http.Request, wanted chat.Scopes) (*access.Identity, error) {
 	if a.Authorize == nil {
 		return nil, nil
@@ -88,8 +90,8 @@ func (a *admin) authorizeRequest(r *http.Request, wanted chat.Scopes) (*access.I
 	return a.Authorize(r, wanted)
 }
 
-// servesProfiles says whether there are any. Where nobody is asked who they are, they are for this machine
-// alone: they show what the process holds.
+// servesProfiles says whether there are any. Without authentication only this machine gets them:
+// they show data of the process.
 func (a *admin) servesProfiles() bool { return a.Authorize != nil || a.Loopback }
 
 // serveRead answers a request that changes nothing.
@@ -115,7 +117,7 @@ func (a *admin) serveProfile(w *trackedWriter, r *http.Request) error {
 	w.timeout = 0 // a trace is written while it is made
 	name := strings.TrimPrefix(r.URL.Path, "/debug/pprof/")
 	a.OnAction(r, who, "profile", name)
-	if name == "cmdline" { // secrets are no flags, but paths are
+	if name == "cmdline" { // secrets never are flags, but paths are
 		return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
 	}
 	profileOf(name)(w, r)

@@ -17,20 +17,19 @@ const (
 	calmAfter = time.Second
 )
 
-// law is a limit on streams that adapts to how long work waits for the CPU. As long
-// as that is tolerable there is none: neither a number of streams nor a busy machine
-// is a reason to refuse, only work that piles up is. Its zero value has no limit and
-// is not to be used; see newLaw. It keeps no time and no lock of its own.
+// law is a limit on streams that adapts to how long work waits for the CPU. While the delay is
+// tolerable, streams are not limited: neither their number nor a busy machine is a reason to
+// refuse, only work that piles up. Its zero value is without a limit and must not be used; see
+// newLaw. It keeps no time and no lock of its own.
 //
-// It is the number of those that end by which the limit moves, not the number of
-// those that run: a thousand streams that wait for a slow model neither cause the
-// delay nor would their share of the limit relieve it.
+// The limit moves by the number of streams that end, not of those that run. A thousand streams that
+// wait for a slow model neither cause the delay, nor would fewer of them relieve it.
 type law struct {
 	floor int // the limit is never lower
 
-	limit float64       // 0: there is none
+	limit float64       // 0: without a limit
 	slow  bool          // at the last look
-	step  float64       // by which the limit was raised at the last look
+	step  float64       // last rise of the limit
 	calm  time.Duration // for how long no stream was refused
 }
 
@@ -38,7 +37,7 @@ type law struct {
 // a turn little latency even if all of them need the CPU at once: 32 turns a core.
 func newLaw(cores int) law { return law{floor: 32 * cores} }
 
-// look is what is seen of the time since the last look.
+// look holds the observations since the last look.
 type look struct {
 	elapsed time.Duration
 	delay   time.Duration // how long work waited for the CPU
@@ -62,8 +61,8 @@ func (l *law) moveLimit(k look) {
 	l.slow = slow
 }
 
-// lowerLimit replaces only some of the streams that ended: half of them if the delay is twice
-// what is tolerable, none if it is three times that.
+// lowerLimit replaces only some of the streams that ended: half of them at twice the tolerable
+// delay, and no stream at three times.
 func (l *law) lowerLimit(k look) {
 	l.calm, l.step = 0, 0
 	excess := min(1, (float64(k.delay)/float64(tolerable)-1)/2)
@@ -71,9 +70,9 @@ func (l *law) lowerLimit(k look) {
 	l.limit = max(l.limit, float64(l.floor))
 }
 
-// raiseLimit admits up to a quarter more than ended, or twice as many more as at the last
-// look: streams of minutes end too seldom to go by. It admits the less the nearer the
-// delay is to what is tolerable. When no stream was refused for a while, the limit is lifted.
+// raiseLimit admits up to a quarter more than ended, or twice as many more as at the last look:
+// streams of minutes end too seldom to go by. It admits fewer when the delay comes near the
+// tolerable one. When no stream was refused for a while, the limit is lifted.
 func (l *law) raiseLimit(k look) {
 	room := 1 - float64(k.delay)/float64(tolerable)
 	l.step = max(1, 2*l.step)
@@ -88,8 +87,8 @@ func (l *law) raiseLimit(k look) {
 // admitsStream says whether one more stream may run alongside those that are active.
 func (l *law) admitsStream(active int) bool { return l.limit == 0 || float64(active) < l.limit }
 
-// admission applies the law to a gate, whose lock guards it. Arrivals drive it: it
-// needs no timer, and where nothing arrives nothing is to be decided.
+// admission applies the law to a gate, whose lock guards it. Arrivals drive it: it works without a
+// timer, as only an arrival needs a decision.
 type admission struct {
 	delay func() time.Duration // since the last call; nil: everything is admitted
 	law   law

@@ -11,8 +11,8 @@ import (
 )
 
 // Some libraries send a request again by themselves when its connection is lost, without a key
-// (dialect.Route.Repeats). Nothing but a count in a header distinguishes that from a second wish of a
-// person, so what was admitted of late is noted.
+// (dialect.Route.Repeats). Only a count in a header distinguishes that from a second wish of a
+// person, so recently admitted turns are remembered.
 
 // repeatMemory is how long a turn is noted from its admission on.
 const repeatMemory = keyMemory
@@ -38,8 +38,8 @@ func newAdmittedTurns(limit int) *admittedTurns {
 	return &admittedTurns{max: limit, last: map[[32]byte]*admittedTurn{}}
 }
 
-// addTurn notes a turn, and says whether there was a note of its content. A repetition is not
-// noted where there is one: it then has no note of its own.
+// addTurn notes a turn, and says whether there was a note of its content. A repetition of a
+// remembered content does not get a note of its own.
 func (a *admittedTurns) addTurn(content [32]byte, repetition bool) (mine *admittedTurn, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,11 +82,11 @@ func (a *admittedTurns) forgetOldest(now time.Time) {
 	}
 }
 
-// contentOf returns what makes two requests for a turn one: path, body and sender.
+// contentOf returns a hash that is equal for equal requests for a turn: of path, body and sender.
 func contentOf(r *http.Request, body []byte, req *chat.Request) *[32]byte {
 	h := sha256.New()
 	sender := req.Owner()
-	if req.Principal.ID == "" { // what a client sends as its key distinguishes it from others
+	if req.Principal.ID == "" { // the key that a client sends distinguishes it from others
 		sender += r.Header.Get("Authorization")
 	}
 	for _, text := range []string{r.URL.Path, req.Principal.Tenant, sender} {

@@ -19,8 +19,9 @@ type answers struct {
 	catalogue *catalogue
 }
 
-// deciders are the scopes of which a sender needs one for an answer that lets anything run. With fewer
-// scopes an answer can only reject: a credential causes no more than its own turns could.
+// deciders are the scopes of senders that may allow anything to run. An answer needs one of them.
+// With fewer scopes an answer can only reject: a credential causes no more than its own turns
+// could.
 const deciders = chat.ScopeChat | chat.ScopeApprove
 
 // acceptAnswer makes the turn that continues a paused turn with its answer. It checks the key
@@ -75,8 +76,8 @@ func (a *answers) readAnswer(ctx context.Context, t *turn) (*approval.Accepted, 
 	return a.approvals.CheckTask(ctx, id, t.Approval, t.Request)
 }
 
-// questionsOf returns the questions of the task that an answer is for: of another one's task
-// those that the caller may answer. If there are none, the task is as if it were not there.
+// questionsOf returns the questions of the task that an answer is for: of another one's task those
+// that the caller may answer. If the caller may answer nothing, the task counts as missing.
 func (a *answers) questionsOf(ctx context.Context, t *turn) ([]string, error) {
 	who := task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}
 	ids, own, err := a.tasks.OpenQuestions(ctx, who, t.Decides)
@@ -94,8 +95,8 @@ func (a *answers) questionsOf(ctx context.Context, t *turn) ([]string, error) {
 	return ids, err
 }
 
-// chosenApproval returns which of the approvals that a task waits for an answer is for. One of several must
-// be named.
+// chosenApproval returns which of the approvals that a task waits for an answer is for. If there
+// are several, the answer must name one.
 func chosenApproval(id string, ids []string) (string, error) {
 	switch {
 	case len(ids) == 0, id != "" && !slices.Contains(ids, id):

@@ -28,9 +28,9 @@ type approvalList struct {
 	Next      string             `json:"next_cursor,omitempty"`
 }
 
-// listApprovals says what the caller may decide: first of its own tasks, then of those of
-// others. Nobody in particular must name a conversation, as for tasks, and sees what waits in
-// it for nobody in particular. Without a store nobody knows.
+// listApprovals replies with the questions that the caller may decide: first of its own tasks, then
+// of other tasks. An anonymous caller must name a conversation, as for tasks, and gets the
+// conversation's anonymous questions. Without a store nobody knows.
 func (aa *approvalAPI) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := callerOf(r)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxBodies bounds what is held of all bodies that are being read.
+// maxBodies bounds the memory of all bodies that are being read.
 const maxBodies = 16 << 20
 
 // bodies counts the bytes that are held of bodies that are being read, as they
@@ -56,7 +56,7 @@ func (b *bodies) countBytes(s *share, n int) {
 	}
 }
 
-// giveUp needs mu. The reader, which may be waiting, learns of it by its deadline.
+// giveUp needs mu. The body's reader, perhaps waiting, learns of it by its deadline.
 func (b *bodies) giveUp(s *share) {
 	s.givenUp = true
 	_ = http.NewResponseController(s.reply).SetReadDeadline(time.Unix(1, 0))

@@ -17,8 +17,8 @@ import (
 const (
 	// maxDrained is how long an unread body may be for its connection to be kept.
 	maxDrained = 4 << 10
-	// drainTime is how long what the kernel holds of such a body may take to be read.
-	// It is not meant for waiting: with less, the time may be over before the first read.
+	// drainTime bounds the time to read the part of such a body that the kernel holds. It is not
+	// meant for waiting: with less, the time may be over before the first read.
 	drainTime = 2 * time.Millisecond
 	// lingerTime is how long an unread body is read on behind the reply: a connection
 	// that is closed at once would be reset, and the client might lose the reply. With
@@ -36,7 +36,7 @@ type trackedBody struct {
 	io.ReadCloser
 	all   *bodies
 	share share
-	until time.Time // its deadline; zero: it has none
+	until time.Time // its deadline; zero: without one
 	begun bool      // something was read, or tried to be
 	done  bool      // it was read to its end
 }
@@ -65,9 +65,9 @@ type bodyReader struct {
 	timeout time.Duration // of one body
 }
 
-// trackBody bounds the time of the request's body. The deadline stands until the body is
-// read to its end, when net/http clears it, or until the connection is closed. In
-// between net/http reads, of its own accord, what a handler leaves of the body.
+// trackBody bounds the time of the request's body. The deadline stands until the body is read to
+// its end, when net/http clears it, or until the connection is closed. In between net/http reads
+// the rest of the body by itself.
 func (br *bodyReader) trackBody(w http.ResponseWriter, r *http.Request) {
 	b := &trackedBody{ReadCloser: r.Body, all: &br.budget, done: r.Body == http.NoBody}
 	if !b.done {
@@ -121,7 +121,7 @@ func wantType(r *http.Request, want string) error {
 	return nil
 }
 
-// dropBody reads the body of a request that needs none.
+// dropBody reads and drops the body of a request that does not need one.
 func (br *bodyReader) dropBody(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !isUnread(r):

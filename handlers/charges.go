@@ -30,7 +30,7 @@ func (l *limits) withCharge(r *http.Request, t *turn) *http.Request {
 	return r.WithContext(chat.WithTurn(r.Context(), turn))
 }
 
-// chargeReply charges a read for a request that its dialect could not read. That costs nothing, so
+// chargeReply charges a read for a request that its dialect could not read. The reply costs nothing, so
 // it is not refused.
 func (l *limits) chargeReply(r *http.Request, t *turn) {
 	if t.route.Use == dialect.Either && !t.chargedAs {

@@ -28,25 +28,25 @@ const (
 // Config describes a Server. Runner is required; everything else may be zero.
 type Config struct {
 	Runner stream.Runner
-	// Choose returns what answers a request, and how long the turn may take. Its error
-	// refuses the request. nil: Runner does, within Timeout, and a request that names an
-	// agent is refused.
+	// Choose returns the runner for a request, and the time limit of the turn. Its error refuses
+	// the request. nil: Runner does, within Timeout, and a request that names an agent is refused.
 	Choose func(*chat.Request) (stream.Runner, time.Duration, error)
-	// Team returns the agents that somebody of a tenant can name, for GET /agents; nil: there are
-	// none.
+	// Team returns the agents that senders of a tenant can name, for GET /agents; nil: without
+	// agents.
 	Team func(tenant string) *Team
-	// Workflows returns the workflows that they can name, for GET /workflows; nil: there are none.
+	// Workflows returns the workflows that they can name, for GET /workflows; nil: without
+	// workflows.
 	Workflows func(tenant string) []Workflow
 	// Model is the name in the start event.
 	Model string
 	Limits
-	// Tools returns what the model can call, for GET /tools.
+	// Tools returns the tools that the model can call, for GET /tools.
 	Tools func(context.Context) *tool.Set
-	// Health knows the parts behind the gateway, for GET /readyz; nil: there are none.
+	// Health knows the parts behind the gateway, for GET /readyz; nil: without parts.
 	Health *health.Registry
 	// Metrics is what GET /metrics shows and this package adds to; nil makes one.
 	Metrics *metrics.Registry
-	// Tracer begins a span for each turn. nil: there are none.
+	// Tracer begins a span for each turn. nil: without spans.
 	Tracer trace.Tracer
 	// Retracts says that a model is configured to begin answers again (fallback_after_text).
 	Retracts bool
@@ -62,9 +62,9 @@ type Config struct {
 
 	// Door asks who sends a request. nil: nobody is asked, and everybody may do everything.
 	Door Door
-	// Tickets seal requests for clients that cannot send headers. nil: there are none.
+	// Tickets seal requests for clients that cannot send headers. nil: without tickets.
 	Tickets Tickets
-	// Limiter counts what is asked for. nil: nothing is limited.
+	// Limiter counts requests and turns. nil: without limits.
 	Limiter Limiter
 	// Client returns the address that a request comes from, for the audit. nil: it is not said.
 	Client func(*http.Request) string
@@ -78,7 +78,7 @@ type Config struct {
 	Sealed bool
 
 	Log zerolog.Logger
-	// LogPayloads puts the words of upstreams, which can quote users, into the log.
+	// LogPayloads puts the words of upstreams into the log. They may quote users.
 	LogPayloads bool
 }
 
@@ -96,13 +96,13 @@ type Keeping struct {
 	StoreRequired bool
 }
 
-// Limits bound what a stream, a turn and a request may take.
+// Limits bound the resources of a stream, a turn and a request.
 type Limits struct {
 	// Timeout bounds a turn; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Heartbeat is the silence after which a comment is sent; 0 disables.
+	// Heartbeat is the silence after which a comment is sent. 0 turns it off.
 	Heartbeat time.Duration
-	// WriteTimeout bounds one write to a client; 0 means no bound.
+	// WriteTimeout bounds one write to a client. 0 turns the limit off.
 	WriteTimeout time.Duration
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
@@ -130,5 +130,5 @@ func (cfg *Config) setDefaults() {
 	}
 }
 
-// Forget forgets what is kept of a conversation of an owner: chat.Request.Owner.
+// Forget removes the data of a conversation of an owner (chat.Request.Owner).
 type Forget func(ctx context.Context, tenant, owner, conversation string) error

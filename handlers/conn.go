@@ -9,9 +9,9 @@ import (
 
 // Conn is the connection of a request, as its server knows it.
 type Conn struct {
-	// Conn is what an HTTP/1.0 client is shown by that its stream broke; nil: it cannot be.
+	// Conn is used to show an HTTP/1.0 client that its stream broke; nil: that is not possible.
 	Conn net.Conn
-	// Place is what the connection holds; nil: there is room for it in any case.
+	// Place is the connection's place; nil: there always is room.
 	Place Place
 }
 
@@ -35,7 +35,7 @@ func connOf(ctx context.Context) *Conn {
 	return &Conn{Place: anyPlace{}}
 }
 
-// placeOf returns the place of a request's connection, which may be one that does nothing.
+// placeOf returns the place of a request's connection, or one that does nothing.
 func placeOf(r *http.Request) Place { return connOf(r.Context()).Place }
 
 // abortReply ends a reply so that its client sees that it is not whole. It does not
@@ -72,9 +72,9 @@ func resetHTTP10(r *http.Request) {
 	}
 }
 
-// closeResets makes a close of an HTTP/1.0 client's connection a reset, or no longer. It is one from
-// the beginning of a reply until all of it was written, as net/http closes by itself what it
-// cannot write to.
+// closeResets makes a close of an HTTP/1.0 client's connection a reset, or no longer. The caller
+// turns it on from the beginning of a reply until the last byte, since net/http itself closes a
+// connection when a write fails.
 func closeResets(r *http.Request, on bool) {
 	if r.ProtoAtLeast(1, 1) {
 		return

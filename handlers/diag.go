@@ -30,8 +30,8 @@ type probe struct {
 	heartbeat bool
 }
 
-// maxProbes bounds the probes that run at once. One person looking, and the monitors
-// of some replicas, need no more.
+// maxProbes bounds the probes that run at once. A person and the monitors of some replicas do not
+// need more.
 const maxProbes = 32
 
 // probes are the places of GET /diag/sse. They are apart from those of turns: neither
@@ -52,7 +52,7 @@ func newProbes() *probes {
 	}
 }
 
-// claimPlace takes a place or says why there is none. leave must be called once.
+// claimPlace takes a place, or returns a fault if all are in use. leave must be called once.
 func (p *probes) claimPlace() (leave func(), err error) {
 	select {
 	case <-p.ended:
@@ -82,10 +82,9 @@ func (pr *prober) addRoutes(ro *router) {
 	ro.routeGuarded(http.MethodGet, "/diag/sse", probed, pr.streamTicks)
 }
 
-// streamTicks streams stamped ticks, by which a client can find out what lies between:
-// whether they arrive one by one, late, together or not at all. They are written
-// as every stream is, but nothing runs for them. A probe counts as a stream that watches, and ends
-// with its credential.
+// streamTicks streams stamped ticks. They show a client whether they arrive one by one, late,
+// together or not at all. They are written as every stream is, but nothing runs for them. A probe
+// counts as a stream that watches, and ends with its credential.
 func (pr *prober) streamTicks(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
 	if err := pr.origins.checkOrigin(r); err != nil {
 		return err
@@ -124,7 +123,7 @@ func (pr *prober) streamTicks(w http.ResponseWriter, r *http.Request, who *acces
 	return nil
 }
 
-// heartbeatTime returns the time between heartbeats; 0: there are none.
+// heartbeatTime returns the time between heartbeats, or 0 without heartbeats.
 func (p probe) heartbeatTime(every time.Duration) time.Duration {
 	if !p.heartbeat {
 		return 0
@@ -132,8 +131,8 @@ func (p probe) heartbeatTime(every time.Duration) time.Duration {
 	return every
 }
 
-// writeTicks writes the ticks and the end, which comes early when ctx ends or ended is
-// closed, unless the client is gone: that is an error.
+// writeTicks writes the ticks and the end. The end comes early when ctx ends or ended is closed. If
+// the client has left, it returns an error.
 func (p probe) writeTicks(ctx context.Context, ended <-chan struct{}, out *sse.Writer, t *ticks) error {
 	clock := time.NewTicker(p.interval)
 	defer clock.Stop()
@@ -159,7 +158,7 @@ func (p probe) writeTicks(ctx context.Context, ended <-chan struct{}, out *sse.W
 	return out.WriteFrame(t.lastFrame())
 }
 
-// silent is the encoder of a probe, in which no event comes.
+// silent is the encoder of a probe, as a probe does not have events.
 type silent struct{}
 
 // Encode appends nothing.
@@ -171,7 +170,7 @@ func (silent) Heartbeat() []byte { return sse.Ping() }
 // ticks makes the frames of a probe.
 type ticks struct {
 	id     string // of the request
-	proto  string // in which it came in: a proxy may speak another one than the client
+	proto  string // protocol of the request: a proxy and the client may use another one
 	filler string
 	n      int
 	first  time.Time
@@ -221,7 +220,7 @@ func probeOf(r *http.Request) (probe, error) {
 	return p, nil
 }
 
-// probeQuery is the query of a probe, with what is wrong in it.
+// probeQuery is the query of a probe, with its faults.
 type probeQuery struct {
 	values url.Values
 	faults []chat.FieldError

@@ -12,9 +12,9 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// The handlers leave reading to functions of their own: an open stream keeps the
-// frames of all that called it on its stack, which has room for them in 8 KB but
-// would else grow to 16 (docs/performance.md).
+// The handlers leave reading to functions of their own: an open stream keeps the frames of its
+// callers on its stack. That has room for them in 8 KB, but would otherwise grow to 16
+// (docs/performance.md).
 
 // entrance reads turns from the requests of a protocol, and hands each to the part that serves it.
 type entrance struct {
@@ -65,9 +65,9 @@ func (en *entrance) answerRequest(rt *dialect.Route) func(http.ResponseWriter, *
 	}
 }
 
-// openTurn reads the turn of a request. It returns nil if there is none to run: the error
-// says why, or the reply was given. What a dialect's Open does may take effect at once,
-// so everything else about the request is looked at before.
+// openTurn reads the turn of a request. It returns nil without a turn: the error says why, or the
+// reply was given. A dialect's Open may take effect at once, so everything else about the request
+// is checked before.
 func (en *entrance) openTurn(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
 	t := &turn{began: chat.TurnOf(r.Context()).Began, route: rt}
 	r, by, err := en.tickets.redeemTicket(r, rt)
@@ -128,7 +128,7 @@ func asGet(r *http.Request) *http.Request {
 	return get
 }
 
-// readBody reads the body, which is nil for a route that takes none.
+// readBody reads the body. It returns nil for a route without one.
 func (en *entrance) readBody(w http.ResponseWriter, r *http.Request, rt *dialect.Route) ([]byte, error) {
 	if rt.NoBody {
 		return nil, en.bodies.dropBody(w, r)

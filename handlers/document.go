@@ -11,9 +11,9 @@ import (
 	"sluice/stream/sse"
 )
 
-// document is the reply to a turn that is sent as one JSON document. Nothing is sent
-// until the turn is over, so a turn that fails gets the status of its fault. One whose client
-// does not wait is sent with the first event.
+// document is the reply to a turn that is sent as one JSON document. The reply is sent after the
+// end of the turn, so a failed turn gets the status of its fault. For a client that does not wait
+// it is sent with the first event.
 type document struct {
 	refuser *refuser
 	repeats *repeats
@@ -25,18 +25,18 @@ type document struct {
 
 	text   []byte
 	sent   bool // the reply
-	broken bool // and there will be none
+	broken bool // it will not come
 	stats  sse.Stats
 }
 
-// Write adds what the encoder makes of ev.
+// Write adds the encoding of ev.
 func (d *document) Write(s stream.Stamp, ev stream.Event) error {
 	d.text = d.turn.Encoder.Encode(d.text, s, ev)
 	d.Add(ev)
 	return nil
 }
 
-// Flush has nothing to do: the client gets all of it at the end, unless it is not to wait.
+// Flush does nothing if the client waits: it gets all of the reply at the end.
 func (d *document) Flush() error {
 	if d.turn.early != nil && !d.sent && !d.broken && !d.isRefused() && len(d.text) > 0 {
 		d.sendOnce()

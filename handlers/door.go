@@ -21,8 +21,8 @@ type Door interface {
 	// Knows says whether the head of r leads to somebody, by whatever method. Else Authenticate can
 	// only ask for a credential.
 	Knows(r *http.Request) bool
-	// Counts says whether a credential that was good at some time still is, here or at another
-	// gateway, and fills in what this one knows of it.
+	// Counts reports whether a credential that was valid at some time still is, here or at another
+	// gateway. It fills in the facts that this gateway knows of it.
 	Counts(who *access.Identity) bool
 }
 
@@ -68,8 +68,8 @@ func (s *senders) maySee(r *http.Request, wanted chat.Scopes) bool {
 	return err == nil && who.May(wanted)
 }
 
-// mayStill reports whether a sender who was let in at some time would be let in now. It is the rule of
-// tickets and of streams that only watch, and sets in who what the credential is good for now.
+// mayStill reports whether a sender that was admitted before would be admitted now. It is the rule
+// of tickets and of streams that only watch. It sets the present rights of the credential in who.
 func (s *senders) mayStill(who *access.Identity, of rule) bool {
 	return (who.Revoked == nil || !who.Revoked()) && s.door.Counts(who) && of.allowsSender(who)
 }
@@ -118,7 +118,7 @@ func (s *senders) auditAction(r *http.Request, who *access.Identity, action, tar
 	})
 }
 
-// ticketMark is what the query of a request with a ticket has in it.
+// ticketMark is a part of the query of each request with a ticket.
 const ticketMark = "ticket="
 
 // hasTicket says whether a request shows a ticket.

@@ -11,9 +11,9 @@ import (
 	"sluice/internal/edge/dialect"
 )
 
-// sendFirst sends the reply of a client that does not wait for its turn: what the turn says
-// first. The turn continues in a goroutine of its own, for which a drain waits as for any other
-// stream. An error of run, or of a turn that ends before, means that nothing was sent.
+// sendFirst sends the first reply of a turn whose client does not wait for the turn. The turn
+// continues in a goroutine of its own, and a drain waits for it as for any other stream. An error
+// of run, or of a turn that ends before, means that nothing was sent.
 func sendFirst(w http.ResponseWriter, r *http.Request, t *turn, run func() error) error {
 	first := &firstReply{header: http.Header{}, sent: make(chan struct{})}
 	t.early = first

@@ -66,7 +66,7 @@ func faultOf(err error) (*fault.Error, []chat.FieldError) {
 		detail = fmt.Sprintf("The request has %d faults", len(v.Fields))
 	}
 	first := v.Fields[0]
-	detail += ": " + strings.TrimPrefix(first.Field+" "+first.Message, " ") // the whole document has no name
+	detail += ": " + strings.TrimPrefix(first.Field+" "+first.Message, " ") // the whole document lacks a name
 	return &fault.Error{Type: fault.Validation, Message: detail, Err: v}, v.Fields
 }
 
@@ -93,8 +93,8 @@ func levelOfRefusal(status int) zerolog.Level {
 	return zerolog.InfoLevel
 }
 
-// faultDetails begins the details of a log line about f, with the cause, which the
-// client does not get.
+// faultDetails begins the details of a log line about f, with its cause. The client does not get
+// the cause.
 func faultDetails(f *fault.Error) *zerolog.Event {
 	return zerolog.Dict().
 		Str("error_type", string(f.Type)).

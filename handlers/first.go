@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// firstReply hands the reply of a turn from its goroutine to that of the request. What comes
-// behind the first one is dropped: the reply has left.
+// firstReply hands the reply of a turn from its goroutine to that of the request. Later replies are
+// dropped, as the first one was sent.
 type firstReply struct {
 	header http.Header   // of the turn's goroutine until sent is closed
 	sent   chan struct{} // closed when the fields below are set, for good

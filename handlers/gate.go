@@ -14,8 +14,8 @@ const readersOfTurn = 4
 
 // gate admits streams, counts them, and ends them when the process must stop.
 //
-// Anyone who reads a turn that is kept costs little, and the turn has its place: so readers
-// have places besides those of turns, up to a bound, and beyond it are like turns.
+// A reader of a stored turn costs little, and the turn has its place. So readers have places
+// besides those of turns, up to a bound. Beyond it they count as turns.
 type gate struct {
 	max, maxReaders int
 
@@ -38,7 +38,7 @@ func newGate(maxStreams int, delay func() time.Duration) *gate {
 	}
 }
 
-// slot is what a stream holds while it runs.
+// slot is the place of a stream while it runs.
 type slot struct {
 	ctx    context.Context // ends with the request's, or with the cause given to abort
 	cancel context.CancelCauseFunc
@@ -98,7 +98,7 @@ func (g *gate) addSlot(parent context.Context, left func()) *slot {
 	return in
 }
 
-// endBy has a stream end by end, which must not wait, and not by its context alone.
+// endBy sets end as the way to end a stream, besides its context. end must not wait.
 func (g *gate) endBy(in *slot, end func(cause error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +108,7 @@ func (g *gate) endBy(in *slot, end func(cause error)) {
 	}
 }
 
-// turnOfOthers admits a turn that another process began, and that has no request here.
+// turnOfOthers admits a turn that another process began. The turn does not have a request here.
 func (g *gate) turnOfOthers(end func(cause error)) (leave func(), err error) {
 	in, err := g.admitStream(context.Background())
 	if err != nil {
@@ -153,7 +153,7 @@ func (g *gate) signalEmpty() {
 	}
 }
 
-// drain refuses new streams from now on. Those that run continue. It may be called again.
+// drain refuses new streams from now on. Running streams continue. It may be called again.
 func (g *gate) drain() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

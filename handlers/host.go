@@ -24,8 +24,8 @@ func newHostPolicy(names []string) hostPolicy {
 	return p
 }
 
-// checkHost refuses a request for a name that is not served. Probes and scrapers ask by
-// address, and what they get is not secret.
+// checkHost refuses a request for a name that is not served. Probes and scrapers ask by address,
+// and their replies are not secret.
 func (p hostPolicy) checkHost(r *http.Request) error {
 	if len(p) == 0 {
 		return nil

@@ -32,8 +32,8 @@ type endedKey struct {
 	expires time.Time
 }
 
-// newKeyring returns a keyring that remembers up to limit keys. Those of turns that
-// run are never forgotten, so that they may be more.
+// newKeyring returns a keyring that remembers up to limit keys. Keys of running turns are never
+// forgotten, so there may be more.
 func newKeyring(limit int) *keyring { return &keyring{max: limit, held: map[string]bool{}} }
 
 // reserveKey reserves a key of the request's owner. release must be called when the turn has ended.
@@ -42,8 +42,8 @@ func (k *keyring) reserveKey(req *chat.Request, key string) (release func(), err
 	if key == "" {
 		return func() {}, nil
 	}
-	// A copy, for the request's strings may be parts of its body. Of these texts the last
-	// alone can have a NUL in it.
+	// A copy, for the request's strings may be parts of its body. Only the last of these texts can
+	// have a NUL in it.
 	full := key + "\x00" + req.Principal.Tenant + "\x00" + req.Owner()
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"sluice/internal/base/telemetry/tally"
 )
 
-// Bounds of what the audit says of limits.
+// Bounds of the audit lines about limits.
 const (
-	limitLines   = 10    // a minute, of one client at one limit; what is more is counted
+	limitLines   = 10    // per minute, client and limit; further lines are counted
 	limitClients = 1_000 // and limits that are counted apart; all others are counted together
 )
 
-// refusedBy is who was refused, and by which limit.
+// refusedBy is a refused client, with the limit that refused it.
 type refusedBy struct{ client, limit string }
 
 // newLimitAudit returns what keeps who floods the gateway from flooding its audit. It logs counts

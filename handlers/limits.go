@@ -12,20 +12,20 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Limiter counts what is asked for, and refuses what is too much.
+// Limiter counts requests and turns, and refuses those beyond a limit.
 type Limiter interface {
-	// Check refuses what is known to be too much. It charges nothing, and is called before the
-	// body is read.
+	// Check refuses a request that is known to be beyond a limit. It charges nothing, and is called
+	// before the body is read.
 	Check(r *http.Request, who chat.Principal, what Spending) error
 	// Admit charges a request, or refuses it: then it charges nothing. The Allowance is nil
 	// where nothing is limited.
 	Admit(r *http.Request, who chat.Principal, what Spending) (Allowance, error)
 }
 
-// Spending is what a request is charged for.
+// Spending is a set of charges for a request.
 type Spending uint8
 
-// What requests are charged for: a set.
+// Charges for a request.
 const (
 	SpendRequest Spending = 1 << iota
 	SpendRead
@@ -36,10 +36,9 @@ const (
 // Allowance is a request that was admitted.
 type Allowance interface {
 	chat.Admission
-	// Headers adds those that say what is left.
+	// Headers adds the headers about the remaining quota.
 	Headers(h http.Header)
-	// End says that the stream is over; Cancel, that there was nothing in the end, and gives
-	// back what was charged.
+	// End says that the stream is over; Cancel says that it did not run, and gives the charge back.
 	End()
 	Cancel()
 }
@@ -59,7 +58,7 @@ type limits struct {
 	overLimit *tally.Tally[refusedBy]
 }
 
-// chargeHead charges what the head of a request says.
+// chargeHead charges a request by its head.
 func (l *limits) chargeHead(r *http.Request, who *access.Identity, of rule) error {
 	if l.limiter == nil {
 		return nil
@@ -74,8 +73,8 @@ func (l *limits) chargeHead(r *http.Request, who *access.Identity, of rule) erro
 	return err
 }
 
-// spendingOf returns what a path is charged for before its body is read, and, if that is a turn's,
-// what will be charged when it begins.
+// spendingOf returns the charges of a path: now, before the body is read, and later, when a turn
+// begins.
 func (of rule) spendingOf(r *http.Request) (now, later Spending) {
 	switch {
 	case of.scopes == 0, of.use == dialect.Free:
@@ -118,7 +117,7 @@ func (l *limits) auditRefusal(r *http.Request, err error) error {
 	return err
 }
 
-// violation is an error that names the limits which a request is beyond.
+// violation is an error with the names of the limits that a request is beyond.
 type violation interface {
 	error
 	ViolatedPolicies() []string

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// What a client or a model made up goes into the log up to these lengths: in bytes,
-// but for maxLoggedNames, which is how many names of tools a line holds.
+// Texts of a client or a model go into the log up to these lengths, in bytes. maxLoggedNames is how
+// many names of tools a line holds.
 const (
 	maxLoggedMethod = 32
 	maxLoggedPath   = 512

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/edge/access"
 )
 
-// serveIdentity routes what a sender may ask of their own credential.
+// serveIdentity routes the paths about a sender's own credential.
 func serveIdentity(ro *router) {
 	ro.routeGuarded(http.MethodGet, "/me", anySender, showIdentity)
 	ro.routeGuarded(http.MethodHead, "/me", anySender, showIdentity)

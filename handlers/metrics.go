@@ -11,8 +11,7 @@ import (
 	"sluice/stream/sse"
 )
 
-// instruments are what the HTTP face counts and measures. Everything about a turn is
-// added when it ends.
+// instruments are the metrics of the HTTP face. Everything about a turn is added when it ends.
 type instruments struct {
 	streams, events, errors, tools, tokens, rejections, repetitions, stalls, blocked metrics.Counter
 	turnTime, firstEvent, firstDelta, modelTime, toolTime                            metrics.Histogram
@@ -74,8 +73,7 @@ func (m *instruments) countRequest(t *turn, seen *observer) {
 	}
 }
 
-// countTurn adds up a turn that has ended. before is what it had spent, and was counted, before
-// it was paused.
+// countTurn adds up a turn that has ended. before is its usage before it was paused, counted then.
 func (m *instruments) countTurn(seen *observer, s *stream.Stamper, w sse.Stats, elapsed time.Duration, before chat.Usage) {
 	m.streams.Inc(string(seen.finishReason()))
 	m.turnTime.Observe(elapsed.Seconds())
@@ -100,8 +98,8 @@ func (m *instruments) countTurn(seen *observer, s *stream.Stamper, w sse.Stats, 
 	m.countWrites(s, w)
 }
 
-// countCalls adds up the calls of a turn that has ended. One that was under way when the client
-// left, and the turn with it, is unknown, as it is in the turn's log.
+// countCalls adds up the calls of a turn that has ended. A call that was under way when its client
+// left, with the turn, is unknown, as it is in the turn's log.
 func (m *instruments) countCalls(calls stream.Calls) {
 	for _, c := range calls { // a model can make up any number of names, but no server
 		m.tools.Inc(c.Server, string(cmp.Or(c.Outcome, stream.CallUnknown)))
@@ -111,8 +109,8 @@ func (m *instruments) countCalls(calls stream.Calls) {
 	}
 }
 
-// countWrites adds the figures of the writer. Times to the first event and text are those
-// of the write, so they hold what the client made us wait.
+// countWrites adds the figures of the writer. Times to the first event and text are those of the
+// write, so they include the delay by the client.
 func (m *instruments) countWrites(s *stream.Stamper, w sse.Stats) {
 	event, delta := s.First()
 	if event > 0 {

@@ -14,13 +14,13 @@ type count struct {
 	n    int
 }
 
-// observer counts and notes what passes, for the log and the metrics. It works on plain
-// fields, which are added up when the turn has ended: nothing shared per delta.
+// observer counts and notes what passes, for the log and the metrics. It works on plain fields,
+// added up at the end of the turn: a delta touches no shared memory.
 type observer struct {
 	stream.Fold
 	next stream.Sink
-	// noRoom, if not nil, is true from when the store had no room for the turn until the client
-	// is warned.
+	// noRoom, if not nil, is true from when the store was full for the turn until the client is
+	// warned.
 	noRoom *atomic.Bool
 	deltas int      // how many pieces of the answer there were
 	counts []count  // of all other events, in the order of their first
@@ -108,7 +108,7 @@ func (o *observer) calledTools() (names []string) {
 	return names
 }
 
-// finishReason returns why the turn ended. One without Done was left by its client.
+// finishReason returns why the turn ended. A turn without Done was left by its client.
 func (o *observer) finishReason() stream.FinishReason { return cmp.Or(o.Reason(), stream.Cancelled) }
 
 // totalEvents returns how many events passed.

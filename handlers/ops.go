@@ -37,14 +37,14 @@ type readiness struct {
 	MCP      []health.Status `json:"mcp"`
 	Models   []health.Status `json:"models,omitempty"` // where some are configured
 	Store    health.Status   `json:"store,omitempty"`  // where there is one
-	Auth     health.Status   `json:"auth,omitempty"`   // where senders are asked who they are
+	Auth     health.Status   `json:"auth,omitempty"`   // with authentication
 	Streams  int             `json:"streams"`
-	// Approvals is whether GET /approvals lists what waits for people.
+	// Approvals is true if GET /approvals lists the questions that wait for people.
 	Approvals bool `json:"approvals,omitzero"`
 }
 
-// showReadiness says whether the gateway is ready: with all that it knows of its parts to those alone who
-// may see that, where senders are asked who they are.
+// showReadiness reports whether the gateway is ready. With authentication, only senders with the
+// scope get the details of its parts.
 func (ha *healthAPI) showReadiness(w http.ResponseWriter, r *http.Request) error {
 	return ha.replyReadiness(w, ha.senders.maySee(r, chat.ScopeOps))
 }

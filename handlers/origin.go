@@ -59,7 +59,7 @@ func (p originPolicy) allowsOrigin(origin string) bool {
 	return p.any || p.allowed[strings.ToLower(origin)]
 }
 
-// checkOrigin refuses what a foreign page can make a browser send. A turn has side
+// checkOrigin refuses a request that a foreign page can make a browser send. A turn has side
 // effects, also with GET, and a browser sends simple requests without asking first.
 //
 // Browsers send Origin with every POST, and with a GET of a foreign EventSource or
@@ -111,7 +111,7 @@ func absentOr(values []string, words ...string) bool {
 	return len(values) == 0 || len(values) == 1 && slices.Contains(words, values[0])
 }
 
-// isBrowser goes by what the User-Agent of every browser begins with.
+// isBrowser reports whether a User-Agent begins as that of every browser.
 func isBrowser(userAgent string) bool { return strings.HasPrefix(userAgent, "Mozilla/") }
 
 // allowsReferer says whether a Referer names a page of the server itself or of an allowed
@@ -133,8 +133,8 @@ func isSameOrigin(origin string, r *http.Request) bool {
 	return (scheme == "http" || scheme == "https") && host != "" && strings.EqualFold(host, r.Host)
 }
 
-// answerPreflight adds the CORS headers for an allowed origin. It says whether the request
-// was a preflight of one, which it has then answered.
+// answerPreflight adds the CORS headers for an allowed origin. It reports whether the request was a
+// preflight of such an origin, which it has then answered.
 func (p originPolicy) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -185,7 +185,7 @@ func (p originPolicy) addHeaders(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", p.exposed)
 }
 
-// allowCredentials adds the headers of who may ask, and how much.
+// allowCredentials adds the headers for credentials and limits.
 func (p *originPolicy) allowCredentials() {
 	p.allowHeaders([]string{"Authorization", "X-API-Key"})
 	p.exposed += ", WWW-Authenticate, RateLimit, RateLimit-Policy"

@@ -13,7 +13,7 @@ import (
 // writer is an Output with a client behind it.
 type writer interface {
 	stream.Output
-	// Discard drops what the client has not got. Close fails from then on.
+	// Discard drops the frames that the client has not got. Close fails from then on.
 	Discard()
 	Close() error
 	Stats() sse.Stats
@@ -47,8 +47,8 @@ func (o *outputs) turnWriter(w http.ResponseWriter, r *http.Request, t *turn, ca
 	return sse.NewWriter(w, cfg)
 }
 
-// storedWriter has nothing written that the log does not have. A client that leaves does not
-// end a turn that continues without it.
+// storedWriter keeps the writer from writing anything that the log lacks. A client that leaves does
+// not end a turn that continues without it.
 func storedWriter(cfg *sse.Config, t *turn) {
 	cfg.Spill = t.stored.Spill
 	if t.Mode != dialect.Attached {

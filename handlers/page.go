@@ -32,9 +32,9 @@ func servePage(ro *router, page fs.FS, c Channels) {
 	}
 }
 
-// contentPolicy lets the page load its own files and talk to its own server, and
-// nothing else. Where trusted types are known, no text can become markup or code. An
-// e-mail that it shows in a frame falls under it too, and has the styles of its kind.
+// contentPolicy lets the page load its own files and talk to its own server, and nothing else.
+// In browsers with trusted types, a text cannot become markup or code. An e-mail that it shows
+// in a frame falls under it too, and has the styles of its kind.
 func contentPolicy(c Channels) string {
 	return "default-src 'none'; script-src 'self'; style-src 'self'" + mailStyles(c) + "; img-src 'self'; connect-src 'self'; " +
 		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
@@ -63,8 +63,8 @@ type file struct {
 	forms             func() (forms, error)
 }
 
-// forms are those in which a file is sent, each with a tag of its own (RFC 9110, section 8.8.3). As it
-// is, which hardly anybody asks for, it is not kept.
+// forms are the variants in which a file is sent, each with a tag of its own (RFC 9110, section
+// 8.8.3). As it is, which hardly anybody asks for, it is not kept.
 type forms struct {
 	plain, packedTag string // tags
 	packed           []byte // by gzip; nil: that makes it no smaller

@@ -1,11 +1,10 @@
 package handlers
 
-// Place is what a connection holds among those that the server has room for. Its
-// methods are called by the goroutine that serves the connection.
+// Place is the place of a connection among those that fit into the server. Its methods are called
+// by the goroutine that serves the connection.
 type Place interface {
-	// Surplus reports that there was no room for the connection: all others run turns,
-	// or may have a request on its way. Only what an operator asks for is answered on it,
-	// and it is closed then.
+	// Surplus reports that the connection did not fit: all others run turns, or may have a request
+	// on its way. Only an operator's requests are answered on it, and it is closed then.
 	Surplus() bool
 	// Waiting says that bytes of a request are waited for. Until Busy, the connection
 	// may be closed to make room for another one.

@@ -36,11 +36,11 @@ func (rf *refuser) replyError(err error, c echo.Context) {
 	rf.refuseRequest(c.Response().Writer, c.Request(), err)
 }
 
-// refuseRequest refuses a request that has had no reply yet.
+// refuseRequest refuses a request without a reply yet.
 func (rf *refuser) refuseRequest(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := refusalOf(r, err)
 	rf.metrics.countRefusal(refusal.Fault.Type)
-	if refusal.Status == http.StatusInternalServerError || rf.lines.Line(refusal.Fault.Type) { // what is ours to mend is never left out
+	if refusal.Status == http.StatusInternalServerError || rf.lines.Line(refusal.Fault.Type) { // faults of our own are always logged
 		if turn, ok := errors.AsType[*refusedTurn](err); ok && refusal.Status == http.StatusUnprocessableEntity {
 			logReceived(zerolog.Ctx(r.Context()), r, turn.input)
 		}
@@ -124,8 +124,8 @@ func logRejection(r *http.Request, f *fault.Error, status int) {
 		Int("status", status)).Msg("error_occurred")
 }
 
-// answerPanic, deferred, answers a panic of a handler that has not begun to reply. One
-// that has begun is cut, so that the client sees that the reply is not whole.
+// answerPanic, deferred, answers a panic of a handler that has not begun to reply. A reply that has
+// begun is cut, so that the client sees that the reply is incomplete.
 func (rf *refuser) answerPanic(w *trackedWriter) {
 	p := recover()
 	if p == nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A body is read into buffers that double. Each one that grew too small is used again by
-// the next body: as garbage they would be several times what is held of bodies.
+// A body is read into buffers that double. Each buffer that grew too small is used again by the
+// next body: as garbage they would be several times the size of the bodies.
 const (
 	firstBuffer  = 512 // holds most requests
 	pooledBuffer = 4 << 10
@@ -17,8 +17,7 @@ const (
 // buffers are those of bodies, by size: pooledBuffer, twice that, and so on.
 type buffers struct{ bySize [10]sync.Pool }
 
-// readAll reads r to its end. What it returns belongs to the caller; with an error there
-// is nothing.
+// readAll reads r to its end. The result belongs to the caller. With an error it is nil.
 func (b *buffers) readAll(r io.Reader) ([]byte, error) {
 	data := make([]byte, 0, firstBuffer)
 	for {

@@ -158,8 +158,8 @@ type awaited struct{ stream.Encoder }
 // Heartbeat returns a comment, also before there is an Encoder.
 func (*awaited) Heartbeat() []byte { return sse.Ping() }
 
-// storedAs is what an encoder must know of a turn that is read from its log, so
-// that a reader gets the same bytes as the first one.
+// storedAs returns the facts of a logged turn that an encoder needs, so that a reader gets the same
+// bytes as the first one.
 func storedAs(l *task.Log) dialect.StoredTurn {
 	k := dialect.StoredTurn{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated, Dialect: cmp.Or(l.Dialect, dialect.Native), Facts: l.Facts}
 	if l.Began > 0 {
@@ -199,8 +199,8 @@ func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *di
 	return rd.resumeTurn(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt)})
 }
 
-// namedUser returns the user whom a request names that resumes a turn: in its query, or in the
-// body of a route that has one. Where nobody is asked who they are, the body is not read.
+// namedUser returns the user whom a request names that resumes a turn: in its query, or in the body
+// of a route that has one. Without authentication the body is not read.
 func (rd *readers) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect.Route, who *access.Identity) (string, error) {
 	if rt.NoBody {
 		if err := rd.bodies.dropBody(w, r); err != nil {
@@ -233,7 +233,7 @@ func (rd *readers) refuseResume(w http.ResponseWriter, outcome string) error {
 	return replyNoContent(w)
 }
 
-// sought says what a reader wants of a turn.
+// sought is the request of a reader for a turn.
 type sought struct {
 	turn  string
 	task  string // that it must be of; empty: any
@@ -268,7 +268,7 @@ func (rd *readers) resumeTurn(w http.ResponseWriter, r *http.Request, encoder fu
 	}
 	enc := encoder(storedAs(log))
 	skipper, ok := enc.(dialect.Skipper)
-	if !ok { // the protocol's frames have no ids: this one is of another protocol
+	if !ok { // the protocol's frames are without ids: this one is of another protocol
 		return rd.refuseResume(w, "gone")
 	}
 	more, err := log.Skip(in.ctx, want.after, skipper.Skip)

@@ -13,20 +13,19 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Records says what is kept of a task besides its document. The caller has checked before to
-// whom the task belongs. Its errors are *fault.Error. It is safe for concurrent use.
+// Records are the data of a task besides its document. The caller has checked before to whom the
+// task belongs. Its errors are *fault.Error. It is safe for concurrent use.
 type Records interface {
-	// Checkpoints returns those of a run from number from on, at least one and at most
-	// limit, and whether others follow; none if the task is no run, or has none of those
-	// numbers.
+	// Checkpoints returns those of a run from number from on, at least one and at most limit, and
+	// whether others follow. The list is empty if the task is not a run, or lacks these numbers.
 	Checkpoints(ctx context.Context, task string, from, limit int) (list []jsontext.Value, more bool, err error)
-	// Checkpoint returns one by its number, and Session a session of a sub-agent by its id:
-	// fault.NotFound if the task has none such.
+	// Checkpoint returns one by its number, and Session a session of a sub-agent by its id. The
+	// error is fault.NotFound if the task lacks it.
 	Checkpoint(ctx context.Context, task string, sequence int) ([]byte, error)
 	Session(ctx context.Context, task, id string) ([]byte, error)
 }
 
-// Pages of checkpoints, each of which holds the whole state of its run.
+// Bounds of a page of checkpoints. Each holds the whole state of its run.
 const (
 	fewCheckpoints = 20
 	maxCheckpoints = 100
@@ -45,8 +44,8 @@ func (ra *recordAPI) addRoutes(ro *router) {
 	ro.routeRead("/tasks/:id/sessions/:session", inspected, ra.showSession)
 }
 
-// ownTask returns the task of the path, if it is the caller's, and the query. One of
-// somebody else's is as if it were not there.
+// ownTask returns the task of the path, if it is the caller's, and the query. A task of another
+// user counts as missing.
 func (ra *recordAPI) ownTask(r *http.Request) (id string, query map[string][]string, err error) {
 	c, query, err := callerOf(r)
 	if err != nil {

@@ -11,14 +11,12 @@ import (
 	"sluice/internal/base/telemetry/tally"
 )
 
-// maxRefusalLines is how many refusals of a second get a line of their own. Who is
-// flooded with requests must not be flooded with log lines as well: a line costs a
-// tenth of a refusal, and a disk.
+// maxRefusalLines is how many refusals of a second get a line of their own. A flood of requests
+// must not become a flood of log lines: a line costs a tenth of a refusal, and a disk.
 const maxRefusalLines = 10
 
-// newRefusals returns what counts the refusals that get no line of their own, and logs the
-// counts to log once a second. Its lines have an empty request_id, as they stand for many
-// requests.
+// newRefusals returns the counter of refusals without a line of their own. It logs the counts to
+// log once a second. Its lines have an empty request_id, as they stand for many requests.
 func newRefusals(log zerolog.Logger) *tally.Tally[fault.Type] {
 	log = log.With().Str("request_id", "").Logger()
 	return tally.New(tally.Config[fault.Type]{

@@ -16,7 +16,7 @@ type routed struct {
 	segments []string // of the path: as they are, {name} or {name...}
 }
 
-// newRouted fills in what the route leaves open.
+// newRouted sets the defaults of the route.
 func newRouted(rt dialect.Route) *routed {
 	if rt.MaxBody == 0 {
 		rt.MaxBody = dialect.MaxBody

@@ -11,12 +11,12 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Rule is one path of a Server, and who may use it.
+// Rule is one path of a Server, with the needed scopes.
 type Rule struct {
 	Method, Path string      // the path as echo's router has it
-	Scopes       chat.Scopes // of which one is needed; 0: everybody may
+	Scopes       chat.Scopes // one of them is needed; 0: everybody may
 	Use          dialect.Use
-	Missing      bool // the path is served by no rule, which is a bug
+	Missing      bool // the path lacks a rule, as a bug
 }
 
 // router serves paths, each by its rule.
@@ -72,7 +72,7 @@ func (ro *router) addProtocolRoute(rt *routed, h echo.HandlerFunc) {
 	}
 }
 
-// routeRead routes a GET that has no effect, and HEAD, for which net/http leaves the body out.
+// routeRead routes a GET without effects, and HEAD, for which net/http leaves the body out.
 func (ro *router) routeRead(path string, of rule, h func(http.ResponseWriter, *http.Request) error) {
 	ro.routeGuarded(http.MethodGet, path, of, withoutIdentity(h))
 	ro.routeGuarded(http.MethodHead, path, of, withoutIdentity(h))
@@ -100,7 +100,7 @@ func (ro *router) routeGuarded(method, path string, of rule, h asks) {
 	})
 }
 
-// asks is a handler that must know who asks; who is nil where nobody is asked.
+// asks is a handler that must know the sender. who is nil without authentication.
 type asks func(w http.ResponseWriter, r *http.Request, who *access.Identity) error
 
 // addRoute serves a path by a rule.

@@ -9,13 +9,13 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// rule says who may use a path, and how limits count that.
+// rule has the scopes that a path needs, and says how limits count the path.
 type rule struct {
-	scopes chat.Scopes // of which one is needed; 0: everybody may
+	scopes chat.Scopes // one of them is needed; 0: everybody may
 	use    dialect.Use
 }
 
-// turnScopes are those of which one lets somebody use the gateway.
+// turnScopes are the scopes of senders that may use the gateway.
 const turnScopes = chat.ScopeChat | chat.ScopeReadOnly
 
 // Rules of paths that belong to no protocol.
@@ -41,8 +41,8 @@ func ruleOf(rt *dialect.Route) rule {
 // allowsSender reports whether a sender has the scopes that a path needs.
 func (of rule) allowsSender(who *access.Identity) bool { return of == anySender || who.May(of.scopes) }
 
-// sentBy returns the request with who has sent it. It is apart from open, whose frame lies on the
-// stack while the body is decoded.
+// sentBy returns the request with its sender. It is apart from open, whose frame lies on the stack
+// while the body is decoded.
 func sentBy(r *http.Request, who *access.Identity) *http.Request {
 	if who == nil {
 		return r
@@ -52,7 +52,7 @@ func sentBy(r *http.Request, who *access.Identity) *http.Request {
 	return r.WithContext(chat.WithTurn(r.Context(), asked))
 }
 
-// principalOf returns who a request is from.
+// principalOf returns the principal of a sender; zero for nil.
 func principalOf(who *access.Identity) chat.Principal {
 	if who == nil {
 		return chat.Principal{}

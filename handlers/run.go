@@ -25,10 +25,9 @@ type turnRunner struct {
 	logPayloads bool
 }
 
-// runTurn runs a turn that was admitted. w is nil if its client does not wait for it. A reply
-// whose client did not get its Done is aborted, whatever kept it: a client that left
-// and one that only closed its sending side look the same, and the latter must not
-// take what it got for the whole.
+// runTurn runs a turn that was admitted. w is nil if its client does not wait for it. A reply whose
+// client did not get its Done is aborted, whatever the reason. A client that left looks like one
+// that closed only its sending side, and that one must not take its part for the whole.
 func (tr *turnRunner) runTurn(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
@@ -91,7 +90,7 @@ func (tr *turnRunner) beginSpan(ctx context.Context, r *http.Request, t *turn) (
 	return ctx, span
 }
 
-// withLogger adds to the request's logger what the turn says of its sender.
+// withLogger adds the turn's user and conversation to the request's logger.
 func withLogger(ctx context.Context, t *turn) context.Context {
 	user, conversation := t.Request.UserID, t.Request.ConversationID
 	if user == "" && conversation == "" {
@@ -123,8 +122,8 @@ func logAsked(log *zerolog.Logger, r *http.Request, t *turn) {
 	log.Info().Dict("details", details).Msg("request_received")
 }
 
-// addTurnHeaders adds what the head of the reply says of the turn. That a part of its history
-// was left out is for the operator too.
+// addTurnHeaders adds the headers about the turn to its reply. It also logs that a part of the
+// history was left out, for the operator.
 func addTurnHeaders(h http.Header, log *zerolog.Logger, t *turn) {
 	for name, values := range t.Header {
 		h[http.CanonicalHeaderKey(name)] = values

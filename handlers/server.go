@@ -1,21 +1,19 @@
-// Package handlers is the HTTP face of the gateway: it decodes and validates a
-// request, decides whether it may run, runs it and streams what comes out. Of
-// what answers it knows one method: that of stream.Runner.
+// Package handlers is the HTTP face of the gateway: it decodes and validates a request, decides
+// whether it may run, runs it and streams its events. It knows the answering side only as a
+// stream.Runner.
 //
-// A turn goes through five steps, for every protocol alike: the dialect decodes
-// and validates the request; admission decides; a Runner is run inside a Frame,
-// which makes sure of one start and one done; and an Output writes the frames.
-// What is cheap to refuse is refused first: host, origin, headers and a full
-// gateway before the body is read, and the body only within a budget that all
-// requests share.
+// A turn goes through five steps, for every protocol alike. The dialect decodes and validates the
+// request, and admission decides. A Runner is run inside a Frame that makes sure of one start and
+// one done, and an Output writes the frames. Cheap refusals come first: host, origin, headers and a
+// full gateway before the body. The body is read within a budget that all requests share.
 //
 // From the first byte of a stream on the status is 200, and whatever happens is
 // reported in-band. Refusals before that are replies in the dialect's own words; which status a
 // fault has stands in one ordered table.
 //
-// A Server only builds its parts. The front and the router pass a request to an entrance, which
-// reads its turn. The type turns starts and runs the turn, readers sends stored turns, and types
-// such as taskAPI serve the other paths.
+// A Server only builds its parts. The front and the router pass a request to an entrance, and the
+// entrance reads its turn. The type turns starts and runs the turn, readers sends stored turns, and
+// types such as taskAPI serve the other paths.
 //
 // A Server is safe for concurrent use. A turn runs on the goroutine of its
 // request. At the end Drain refuses new streams, Wait waits for those that run,
@@ -157,9 +155,8 @@ func (s *Server) serveGateway(cfg *Config) {
 	}
 }
 
-// ServeHTTP makes Server an http.Handler. What every request goes through is called
-// from here instead of being wrapped around one another: the frames of wrappers lie
-// on the stack of every open stream.
+// ServeHTTP makes Server an http.Handler. It calls the parts that every request passes, instead of
+// wrapping one around another: the frames of wrappers lie on the stack of every open stream.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.front.identifyRequest(w, r)
 	tw := s.front.trackReply(w, r)
@@ -173,8 +170,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	closeResets(r, false)
 }
 
-// Admin returns the API for operators, which has a listener of its own. Pages have no
-// business there: a request that a browser sends for one is refused.
+// Admin returns the API for operators, for a listener of its own. It refuses requests that a
+// browser sends for a page.
 func (s *Server) Admin(o Operators) http.Handler {
 	a := &admin{Operators: o, front: s.front, health: s.health, catalogue: s.catalogue, bodies: s.front.bodies, metrics: metricsHandler(s.metrics)}
 	if s.senders.door != nil {
@@ -205,7 +202,7 @@ func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 // Wait returns when, after Drain, no stream runs any more, or with the error of ctx.
 func (s *Server) Wait(ctx context.Context) error { return s.gate.awaitEmpty(ctx) }
 
-// Close logs what is left to log. It is called when no request is served any more.
+// Close logs the remaining counts. It is called when no request is served any more.
 func (s *Server) Close() {
 	s.front.refuser.lines.Flush()
 	s.limits.overLimit.Flush()

@@ -8,14 +8,13 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// What Settings say unless they are set, where Config's zero value has a meaning
-// of its own.
+// Defaults of Settings where the zero value of Config has another meaning.
 const (
 	settingHeartbeat    = 15 * time.Second
 	settingWriteTimeout = 5 * time.Second
 )
 
-// Policy is what is set of streams that the wiring makes something else of.
+// Policy holds the settings of streams that the wiring converts.
 type Policy struct {
 	// Admission decides whether a stream is admitted below Config.MaxStreams.
 	Admission Admission
@@ -27,12 +26,11 @@ type Admission string
 
 // Admissions.
 const (
-	adaptToDelay Admission = "adaptive" // what the machine can carry at the moment
+	adaptToDelay Admission = "adaptive" // as many as the machine can carry at the moment
 	Count        Admission = "count"    // the number of streams alone
 )
 
-// Settings registers what can be set of a Server from outside. It is bound to c's parts of
-// type Config and Policy.
+// Settings registers the settings of a Server. It is bound to c's parts of type Config and Policy.
 func Settings(c *config.Config) config.Section {
 	own, policy := config.Bind[Config](c), config.Bind[Policy](c)
 	access := []string{chat.ToolsAll: "all", chat.ToolsReadOnly: "readonly", chat.ToolsOff: "off"}

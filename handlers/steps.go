@@ -30,7 +30,7 @@ func newGuard(gate *gate, origins *originPolicy, senders *senders, limits *limit
 	return gd
 }
 
-// admitRequest takes a request through the steps, and returns its sender. who is the owner of the
+// admitRequest runs the steps for a request, and returns its sender. who is the owner of the
 // request's ticket, or nil without a ticket.
 func (gd *guard) admitRequest(r *http.Request, rt *dialect.Route, who *access.Identity) (_ *access.Identity, err error) {
 	for _, step := range gd.steps {
@@ -49,7 +49,7 @@ func (gd *guard) notDraining(_ *http.Request, rt *dialect.Route, who *access.Ide
 	return who, nil
 }
 
-// allowedOrigin refuses what a foreign page can make a browser send.
+// allowedOrigin refuses a request that a foreign page can make a browser send.
 func (gd *guard) allowedOrigin(r *http.Request, _ *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	return who, gd.origins.checkOrigin(r)
 }
@@ -74,7 +74,7 @@ func fitHeaders(r *http.Request, rt *dialect.Route, who *access.Identity) (*acce
 	return who, nil
 }
 
-// authenticSender asks Config.Door who the sender is, and whether they may.
+// authenticSender asks Config.Door for the sender, and checks the scopes.
 func (gd *guard) authenticSender(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if who != nil { // a ticket says it
 		return who, nil
@@ -82,7 +82,8 @@ func (gd *guard) authenticSender(r *http.Request, rt *dialect.Route, who *access
 	return gd.senders.authenticate(r, ruleOf(rt))
 }
 
-// withinLimits refuses what is too much, before the body is read, and charges the requests that run no turn.
+// withinLimits refuses a request beyond a limit before the body is read. It charges the requests
+// that do not run a turn.
 func (gd *guard) withinLimits(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	return who, gd.limits.chargeHead(r, who, ruleOf(rt))
 }

@@ -37,8 +37,8 @@ func (ta *taskAPI) addRoutes(ro *router) {
 	ro.routeGuarded(http.MethodDelete, "/conversations/:id", changing, withoutIdentity(ta.forgetConversation))
 }
 
-// listTasks replies with a page of the caller's tasks, newest first. Those of
-// others are never counted or shown.
+// listTasks replies with a page of the caller's tasks, newest first. Tasks of other users are never
+// counted or shown.
 func (ta *taskAPI) listTasks(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := callerOf(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func (ta *taskAPI) listTasks(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
-// taskPage makes a list. It is made before the client reads of it, who may be slow.
+// taskPage makes a list. It is made before the client reads of it, as the client may be slow.
 func (ta *taskAPI) taskPage(ctx context.Context, c task.Caller, q task.Query) (*task.Listed, error) {
 	done, err := ta.tasks.Listing()
 	if err != nil {
@@ -85,8 +85,7 @@ func (ta *taskAPI) showTrace(w http.ResponseWriter, r *http.Request) error {
 	return showOf(w, r, ta.tasks.Trace)
 }
 
-// showOf replies with what get says about a task. One that belongs to somebody else is as if it
-// did not exist.
+// showOf replies with what get says about a task. A task of another user counts as missing.
 func showOf(w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
 	c, _, err := callerOf(r)
 	if err != nil {
@@ -191,8 +190,8 @@ func (ta *taskAPI) taskEvents(w http.ResponseWriter, r *http.Request, who *acces
 	return ta.readers.resumeTurn(w, r, ta.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
 }
 
-// positionOf returns where a reader wants to begin. The turn is empty if Last-Event-ID is
-// none of ours.
+// positionOf returns where a reader wants to begin. The turn is empty if Last-Event-ID is not of
+// this gateway.
 func positionOf(r *http.Request, query url.Values, last string) (after int, turn string, err error) {
 	if isReconnect(r) {
 		turn, after, ok := eventID(r)

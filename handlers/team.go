@@ -38,8 +38,8 @@ type TeamRouter struct {
 
 // Agents changes the team while it runs.
 type Agents interface {
-	// PutAgent adds an agent, or replaces one that was added. What is wrong with body
-	// is a *chat.ValidationError.
+	// PutAgent adds an agent, or replaces one that was added. Faults in body are a
+	// *chat.ValidationError.
 	PutAgent(ctx context.Context, id string, body []byte) (described TeamAgent, isNew bool, err error)
 	// DeleteAgent takes out an agent that was added.
 	DeleteAgent(ctx context.Context, id string) error

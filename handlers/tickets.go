@@ -21,14 +21,14 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// An EventSource sends no headers, so who would need one posts the request first and gets a
-// ticket, which a GET can show: it holds the request, sealed, and who has sent it.
+// An EventSource cannot send headers. So its client posts the request first and gets a ticket for a
+// GET: it holds the request, sealed, and its sender.
 
 // Tickets seal requests that are sent later. It is safe for concurrent use.
 type Tickets interface {
 	// Seal makes a ticket. Its error says that it would be too long.
 	Seal(text []byte) (string, error)
-	// Open returns what a ticket holds that this gateway, or one with the same key, has sealed.
+	// Open returns the content of a ticket that this gateway, or one with the same key, has sealed.
 	Open(ticket string) ([]byte, error)
 }
 
@@ -40,7 +40,7 @@ const (
 	streamPath = "/chat/stream"
 )
 
-// ticket is what a ticket holds.
+// ticket is the content of a ticket.
 type ticket struct {
 	Tenant  string        `json:"t,omitempty"`
 	User    string        `json:"u,omitempty"`
@@ -85,7 +85,7 @@ func fromUnixSeconds(s int64) time.Time {
 	return time.Unix(s, 0)
 }
 
-// issuedTo is who has got the ticket; nil: nobody was asked.
+// issuedTo returns the owner of the ticket, or nil without authentication.
 func (t *ticket) issuedTo() *access.Identity {
 	if t.Method == "" {
 		return nil
@@ -198,7 +198,7 @@ func newNonce() string {
 	return "ticket_" + hex.EncodeToString(b[:])
 }
 
-// describeSender adds who did something to a line of the audit.
+// describeSender adds the sender to a line of the audit.
 func describeSender(who *access.Identity) func(*zerolog.Event) {
 	return func(d *zerolog.Event) {
 		if who != nil {
@@ -207,15 +207,15 @@ func describeSender(who *access.Identity) func(*zerolog.Event) {
 	}
 }
 
-// redeemedTicket is the ticket by which a request came.
+// redeemedTicket is the ticket of a request.
 type redeemedTicket struct {
 	sender *access.Identity // nil: nobody was asked
 	route  *dialect.Route   // of the request, which its ticket has paid for
 }
 
 // redeemTicket reads the ticket of a request for a stream, if it shows one, and returns the request
-// that it holds. Its second result is nil if there is no ticket. What is refused before a
-// credential is looked at is refused before a ticket is.
+// that it holds. Its second result is nil without a ticket. A request that is refused before its
+// credential is checked is refused before its ticket is checked.
 func (to *ticketOffice) redeemTicket(r *http.Request, rt *dialect.Route) (*http.Request, *redeemedTicket, error) {
 	if !to.isTicketed(r, rt) {
 		return r, nil, nil
@@ -295,7 +295,7 @@ func (to *ticketOffice) openTicket(r *http.Request, of rule) (*ticket, *access.I
 func (to *ticketOffice) inTime(r *http.Request, t *ticket) error {
 	isLate := time.Now().UnixMilli() >= t.Until
 	turn, _, isKept := eventID(r)
-	if to.tasks == nil || !isKept { // there is no turn to go on with
+	if to.tasks == nil || !isKept { // the request cannot continue a turn
 		if isLate {
 			return access.Invalid("late")
 		}
@@ -320,7 +320,7 @@ func (to *ticketOffice) ownTurn(ctx context.Context, t *ticket) (string, error) 
 	return to.tasks.KeyedTurn(ctx, t.Tenant, p.Owner(query.Get("user_id")), t.Key)
 }
 
-// refuseAlongside refuses what stands next to a ticket.
+// refuseAlongside refuses parameters next to a ticket.
 func refuseAlongside(query url.Values) error {
 	e := new(chat.ValidationError)
 	for _, name := range slices.Sorted(maps.Keys(query)) {

@@ -21,26 +21,26 @@ type turn struct {
 	identity *access.Identity // identity sent it; nil: nobody was asked
 	began    time.Time
 	frame    stream.Frame
-	// noRoom is true from when the store has no room for the turn until its client is warned;
-	// nil: that cannot be.
+	// noRoom is true from when the store is full for the turn until its client is warned. nil: the
+	// store cannot be full.
 	noRoom *atomic.Bool
-	// Of a turn whose client sends requests again by itself, without a key.
-	content     *[32]byte // what makes two requests one; nil: no such client
+	// The next two are set if the client sends requests again by itself, without a key.
+	content     *[32]byte // equal for equal requests; nil for other clients
 	contentNote *admittedTurn
-	// Of a turn that is kept.
+	// The next fields are set if the turn is stored.
 	stored *task.Turn
-	sum    *[32]byte // of what came with Key; nil without one
+	sum    *[32]byte // SHA-256 of the request with Key; nil without a key
 	// releaseKey ends the use of Key in the keyring; nil if the keyring does not have it.
 	releaseKey func()
 	early      *firstReply // what its client gets while it runs; nil: the client waits
-	// Of a turn that continues because a person has answered.
+	// The next field is set if the turn continues with a person's answer.
 	accepted *approval.Accepted
 	ticketed bool // it came by a ticket
 	// chargedAs is true once the dialect has said the use of a request of dialect.Either.
 	chargedAs  bool
 	first      bool      // its content has not come before
 	charged    Allowance // nil: it is not admitted yet, or nothing limits turns
-	sender     *string   // who has answered, as an owner of keys; nil: the turn begins
+	sender     *string   // owner of keys who has answered; nil: the turn begins
 	askingTurn string    // the kept turn that waited; empty: it was not kept
 	question   string    // that was answered
 }
@@ -91,7 +91,7 @@ func (t *turn) endCharge() {
 	}
 }
 
-// replyHeader is that of the reply. That of a turn without a reader goes nowhere.
+// replyHeader is that of the reply. The headers of a turn without a reader are dropped.
 func (t *turn) replyHeader(w http.ResponseWriter) http.Header {
 	switch {
 	case t.early != nil:
@@ -114,8 +114,8 @@ func (t *turn) outputChain(out stream.Output) stream.Output {
 	return out
 }
 
-// userFor returns the user that a request names for one who sends it; empty: none. Where names
-// are labels only those count that are given for others.
+// userFor returns the user that a request names for one who sends it; empty: none. If names are
+// only labels, only names that are given for others count.
 func (t *turn) userFor(who *access.Identity) string {
 	if t.route.LabelsUsers && !who.ActsForOthers() {
 		return ""
@@ -123,7 +123,7 @@ func (t *turn) userFor(who *access.Identity) string {
 	return t.Request.UserID
 }
 
-// replayEncoder returns what makes the encoder of a turn that is reported again; nil: nothing does.
+// replayEncoder returns the maker of the encoder for a replayed turn; nil: it cannot be replayed.
 func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 	switch {
 	case t.Attach && t.RepeatEncoder != nil:
@@ -154,7 +154,7 @@ func (t *turn) taskRequest(r *http.Request, recalls bool) task.Request {
 	}
 }
 
-// spentBefore returns what a turn that continues had spent, and reported, before it was paused.
+// spentBefore returns the usage that a continued turn reported before it was paused.
 func spentBefore(t *turn) chat.Usage {
 	if t.Request.Resumed == nil {
 		return chat.Usage{}

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/edge/access"
 )
 
-// Streams that only watch end with the credential by which they were asked for.
+// Streams that only watch end with their credential.
 
 // lookAtCredential is how often it is looked at whether a watcher may still watch.
 const lookAtCredential = 5 * time.Second

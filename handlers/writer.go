@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// trackedWriter knows whether the reply has begun. One that begins while the
-// request's body is unread closes the connection, unless the body is short and there:
-// net/http would wait for the rest of it first. HTTP/2 needs no such thing; there it
-// would end the connection for all its streams.
+// trackedWriter knows whether the reply has begun. A reply that begins while the request's body is
+// unread closes the connection, unless the body is short and has arrived: net/http would wait for
+// the rest first. HTTP/2 does not need that: there it would end the connection for all its streams.
 type trackedWriter struct {
 	http.ResponseWriter
 	r       *http.Request
@@ -19,9 +18,9 @@ type trackedWriter struct {
 	timeout time.Duration // of the writes of a reply that is not a stream; 0: none
 }
 
-// beginReply also bounds the time of the reply, for a client that does not read. A stream
-// sets deadlines of its own. Those of other replies end with them: over HTTP/1 net/http
-// clears them behind the reply, and over HTTP/2 they are the request's own.
+// beginReply also bounds the time of the reply, for a client that does not read. A stream sets
+// deadlines of its own. Deadlines of other replies end with them: over HTTP/1 net/http clears them
+// behind the reply, and over HTTP/2 they are the request's own.
 func (w *trackedWriter) beginReply() {
 	if w.begun {
 		return
