@@ -1,7 +1,6 @@
-// This file answers the questions of a turn: whether a tool may be called, and what a node
-// of a workflow asks. Who answers is decided before the turn: a flag, the person at the
-// terminal, or nobody; then the turn ends with errAsked, and the question stays open at the
-// gateway.
+// This file answers the questions of a turn: whether a tool may be called, and the questions of a
+// workflow's nodes. A flag or the person at the terminal answers, as decided before the turn. If
+// there is neither, the turn ends with errAsked, and the question stays open at the gateway.
 
 package ask
 
@@ -18,13 +17,13 @@ import (
 	"sluice/internal/clients/terminal"
 )
 
-// approvalData is what the client reads of the event approval.
+// approvalData has the members of the event approval that the client reads.
 type approvalData struct {
 	ID     string         `json:"approval_id"`
 	Token  string         `json:"token"`
 	Prompt string         `json:"prompt"`
 	Calls  []pendingCall  `json:"calls"`
-	Schema jsontext.Value `json:"schema"` // of what is to be filled in; nil: nothing is
+	Schema jsontext.Value `json:"schema"` // of the input to fill in; nil: without input
 }
 
 // pendingCall is a call that waits for a person.
@@ -39,9 +38,8 @@ type pendingCall struct {
 
 // approvalAnswer is the member approval of a body.
 //
-// Either Action is set, for all calls or for a node, or Calls has one answer for each call.
-// One that is given to a task is the body itself: it names the question and the user, and
-// has no token.
+// Either Action is set, for all calls or for a node, or Calls has one answer for each call. An
+// answer to a task is the body itself: it names the question and the user, and lacks a token.
 type approvalAnswer struct {
 	Token   string         `json:"token,omitzero"`
 	ID      string         `json:"approval_id,omitzero"`
@@ -60,7 +58,7 @@ type callAnswer struct {
 	Message   string         `json:"message,omitzero"`
 }
 
-// errAsked is the error of a turn that waits for a person where there is none.
+// errAsked is the error of a turn that waits for a person when no person is there.
 var errAsked = errors.New("a person must allow a tool call, and there is none to ask: run it in a terminal, or with --approve or --reject")
 
 // nodeAsks is errAsked for a question of a workflow.
@@ -86,7 +84,7 @@ func nobodyFor(q *approvalData) error {
 type decider struct {
 	action Action // of every question
 	out    io.Writer
-	// line returns the next line that the person writes; nil: there is no terminal.
+	// line returns the next line that the person writes; nil without a terminal.
 	line func() (string, error)
 }
 
@@ -112,7 +110,7 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 	return a, nil
 }
 
-// choicesFor are what a person may write.
+// choicesFor returns the possible answers of a person.
 func choicesFor(q *approvalData) string {
 	if q.Schema == nil {
 		return "[y]es, or [n]o and why"
@@ -123,10 +121,10 @@ func choicesFor(q *approvalData) string {
 // isObject says whether v is an object of JSON.
 func isObject(v jsontext.Value) bool { return v.Kind() == '{' && v.IsValid() }
 
-// askNode asks what a node of a workflow asks until the answer can be read.
+// askNode asks the question of a workflow's node until the answer can be read.
 //
-// The end of the input counts as nobody there. What follows the first word is the message
-// to the run. An object of JSON is a yes with what the node wants to be filled in.
+// At the end of the input, nobody can answer. The text behind the first word is the message to the
+// run. An object of JSON is a yes, with the input for the node.
 func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 	for {
 		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choicesFor(q))
@@ -184,9 +182,9 @@ func (s *session) runTurn(ctx context.Context, c conversation) (answer string, o
 // answerQuestions continues with a turn that has come so far, until nobody is asked any more. Answers
 // that the gateway does not accept are asked for again.
 //
-// One turn may ask several things, at once and one after the other; each answer is a request
-// of its own, and its stream continues with the text. A refused answer (422) is asked for again
-// only if a person gave it, for a flag would give the same one.
+// One turn may ask several questions, at once and one after the other. Each answer is a request of
+// its own, and its stream continues with the text. A refused answer (422) is asked for again only
+// if a person gave it, for a flag would give the same one.
 func (s *session) answerQuestions(ctx context.Context, so streamResult, err error) (answer string, outcome Outcome, _ error) {
 	for err == nil && len(so.questions) > 0 {
 		var given *approvalAnswer
@@ -214,8 +212,8 @@ func (d *decider) canAskAgain(err error) bool {
 	return true
 }
 
-// mergeQuestions returns what is asked after an answer: what its stream ends with, and of others that
-// were asked before what the stream does not repeat, if the turn still waits.
+// mergeQuestions returns the open questions after an answer, if the turn still waits: those of its
+// stream, and earlier ones that the stream does not repeat.
 func (so *streamResult) mergeQuestions(others []*approvalData) []*approvalData {
 	if !so.waits {
 		return so.questions

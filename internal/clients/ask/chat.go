@@ -1,5 +1,5 @@
-// This file holds a conversation. The gateway is stateless in this form: each request
-// carries what was said before, cut to a little more than the gateway would take.
+// This file holds a conversation. The gateway is stateless in this form: each request carries the
+// conversation, cut to a little more than the gateway's bounds.
 
 package ask
 
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// What Converse keeps of a conversation: one exchange more than the gateway shows to
-// the model, so that it is the gateway that leaves something out, and says so.
+// Bounds of a conversation in Converse: one exchange more than the gateway shows to the model. So
+// the gateway leaves something out, and reports that.
 const (
 	maxMessages = 50
 	maxChars    = 64_000
@@ -41,12 +41,12 @@ type conversation struct {
 	Approval *approvalAnswer `json:"approval,omitzero"`
 }
 
-// addTurn adds the turn that has ended. One that was not answered at all is left out:
-// the next input would be joined to it, and do what it asks for.
+// addTurn adds the turn that has ended. A turn without an answer is left out: the next input would
+// be joined to it, and do its work.
 //
-// What was too long for the gateway at the turn before leaves as it left there, so that both cut
-// at the same place: the oldest exchanges first, both halves of each, until half of what the
-// gateway takes is left. The last exchange stays however long it is.
+// If the turn before was too long for the gateway, both cut at the same place. The oldest exchanges
+// go first, both halves of each, down to half of the bounds. The last exchange stays however long
+// it is.
 func (c *conversation) addTurn(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -59,8 +59,8 @@ func (c *conversation) addTurn(text string) {
 	c.History = append(c.History, pastMessage{"user", clipMessage(c.Input)}, pastMessage{"assistant", clipMessage(text)})
 }
 
-// tooLong says whether a conversation is longer than such a part of what the gateway takes.
-// Cutting here keeps requests small; the gateway cuts by the same rule.
+// tooLong reports whether a conversation is longer than this part of the gateway's bounds. Cutting
+// here keeps requests small; the gateway cuts by the same rule.
 func tooLong(list []pastMessage, part int) bool {
 	chars := 0
 	for _, s := range list {
@@ -69,7 +69,7 @@ func tooLong(list []pastMessage, part int) bool {
 	return len(list) > maxMessages/part || chars > maxChars/part
 }
 
-// clipMessage returns what is kept of a message.
+// clipMessage returns the stored part of a message.
 func clipMessage(s string) string {
 	n := 0
 	for at := range s {
@@ -81,8 +81,8 @@ func clipMessage(s string) string {
 	return s
 }
 
-// Converse sends each line of stdin, with what was said before, until stdin ends. It
-// returns the outcome of the last turn.
+// Converse sends each line of stdin with the conversation before it, until stdin ends. It returns
+// the outcome of the last turn.
 //
 // A turn that failed does not end the conversation; a signal, a broken input and an
 // unanswered question do.

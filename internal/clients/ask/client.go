@@ -1,7 +1,7 @@
-// Package ask is a client of a gateway for a person at a terminal, or for a script: it
-// begins a turn, holds a conversation, follows a turn that was begun elsewhere or answers
-// what waits, and shows the events as they come. It is a client like any other and speaks
-// HTTP, so that it shows what clients get.
+// Package ask is a client of a gateway, for a person at a terminal or for a script. It begins a
+// turn, holds a conversation, follows a turn that was begun elsewhere or answers waiting questions,
+// and shows the events as they come. It is a client like any other and speaks HTTP, so that it
+// shows what clients get.
 package ask
 
 import (
@@ -28,10 +28,10 @@ const maxFrame = 16 << 20
 // without success of those that were waiting, or the only one.
 type Outcome int
 
-// What may come of a turn.
+// Outcomes of a turn.
 const (
 	Succeeded  Outcome = iota
-	failed             // it was no success, or how it ended is not known
+	failed             // it failed, or its outcome is unknown
 	Unanswered         // a person is asked, and none is there
 	Unchecked          // it was a success, and its answer did not pass its checks
 	Refused            // no turn began: a value of the request is wrong
@@ -49,16 +49,16 @@ const (
 // Client asks the gateway at Base. Each of its calls returns when its turns have ended, or
 // soon after its context has: then it cancels the turn at the gateway first.
 //
-// Events go to Stdout, all else to Stderr. Where Stdout is no terminal it gets the answers alone,
-// unless Raw is set, and Stderr gets what else a person may want to see. Stdin holds messages and answers; it is not read
-// for answers unless it is a terminal, since it may hold the next messages.
+// Events go to Stdout, all else to Stderr. If Stdout is not a terminal, it gets the answers alone,
+// unless Raw is set. Stderr gets the other lines for a person. Stdin holds messages and answers; it
+// is not read for answers unless it is a terminal, since it may hold the next messages.
 type Client struct {
 	Command   string // whose name is before each failure
 	Base      string // URL of the gateway
-	User      string // who asks and answers; empty: nobody in particular
+	User      string // the user who asks and answers; empty: without a name
 	Action    Action // of every question
 	Raw       bool   // the events are printed as they are, a line of JSON each
-	Simulator string // name of the model that is none
+	Simulator string // name of the simulated model
 	// Header goes with each request; it may hold a credential.
 	Header http.Header
 	// Seen, unless nil, is called with the type of each event that was shown, before the next
@@ -70,7 +70,7 @@ type Client struct {
 	Lookup         func(name string) (string, bool) // of the environment
 }
 
-// Message is what a turn is begun with.
+// Message is the request for a turn.
 type Message struct {
 	Text     string
 	Agent    string // empty: the gateway chooses
@@ -87,7 +87,7 @@ func (c *Client) Turn(ctx context.Context, m Message) Outcome {
 	return s.reportOutcome(outcome, err)
 }
 
-// bodyOf returns what is posted for a message.
+// bodyOf returns the body for a message.
 func (c *Client) bodyOf(m Message) conversation {
 	return conversation{Input: m.Text, User: c.User, Agent: m.Agent, Workflow: m.Workflow, Channel: m.Channel, Drafts: m.Drafts, Deliver: m.Deliver}
 }
@@ -116,8 +116,8 @@ func (c *Client) openSession(ctx context.Context) *session {
 
 // reportOutcome returns the outcome of a turn, whose error it prints.
 //
-// outcome counts only if err is nil. A question that nobody could answer is no failure, so
-// that a script can distinguish the two.
+// outcome counts only if err is nil. A question that nobody could answer is not a failure, so that
+// a script can distinguish the two.
 func (s *session) reportOutcome(outcome Outcome, err error) Outcome {
 	if err == nil {
 		return outcome
@@ -144,14 +144,14 @@ func outcomeOf(done eventData) Outcome {
 	return Succeeded
 }
 
-// streamResult is what came of a stream.
+// streamResult is the result of a stream.
 //
 // outcome holds only if the turn ended without an error.
 type streamResult struct {
 	text      string // of the answer, as much of it as came
 	outcome   Outcome
 	waits     bool            // the turn has ended for now because people are asked
-	questions []*approvalData // what they are asked
+	questions []*approvalData // the open questions
 }
 
 // postTurn runs one turn, or continues with one.
@@ -181,7 +181,7 @@ func (s *session) sendBody(ctx context.Context, path string, given any) (streamR
 	return a.resultOf(outcome), err
 }
 
-// addHeaders puts in what goes with each request. A redirect to another host loses a credential, as
+// addHeaders adds the headers of each request. A redirect to another host loses a credential, as
 // net/http has it.
 func (c *Client) addHeaders(req *http.Request) {
 	for name, values := range c.Header {
@@ -189,7 +189,7 @@ func (c *Client) addHeaders(req *http.Request) {
 	}
 }
 
-// refusal is what a problem reply says.
+// refusal is the content of a problem reply.
 //
 // status is kept for callers that can mend some of them, such as 422.
 type refusal struct {
@@ -198,10 +198,10 @@ type refusal struct {
 	fields []string // that are at fault, as JSON pointers
 }
 
-// Error is what the gateway replied, for people.
+// Error returns the gateway's reply, for people.
 func (r *refusal) Error() string { return r.text }
 
-// refusalOf says what a problem reply says.
+// refusalOf reads a problem reply.
 //
 // A reply without the problem's detail (RFC 9457) is reported by its status line; 64 KiB of it
 // are read.

@@ -1,5 +1,5 @@
-// This file has what the client reads of a stream: the data of its events, and what a
-// program gets of them.
+// This file has the members of a stream that the client reads: the data of its events, and their
+// form for programs.
 
 package ask
 
@@ -20,7 +20,7 @@ type viewer interface {
 	showEvent(ev sse.Event, data eventData) error
 }
 
-// eventData is the union of what the client reads of the events' data.
+// eventData is the union of the members that the client reads of the events' data.
 //
 // A member means what docs/events.md says of it in the event at hand; others are zero. New
 // events of a gateway do not break it: members that it does not know are passed over.

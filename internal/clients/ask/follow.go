@@ -1,7 +1,7 @@
-// This file follows one turn to its end although connections break. A gateway that keeps
-// turns numbers its events (turn_…:N), and sends what follows one of them to anyone who asks
-// with Last-Event-ID; asking does that until done comes, the tries run out, or the person
-// interrupts. An interrupt cancels the turn at the gateway first, so that its tools stop.
+// This file follows one turn to its end although connections break. A gateway that stores turns
+// numbers its events (turn_…:N), and sends the events behind Last-Event-ID to anyone who asks. A
+// followedTurn asks until done comes, the tries run out, or the person interrupts. An interrupt
+// cancels the turn at the gateway first, so that its tools stop.
 
 package ask
 
@@ -34,10 +34,10 @@ type followedTurn struct {
 	client  *Client
 	base    string
 	view    viewer
-	notices io.Writer // for what the turn itself does not report
+	notices io.Writer // for notices that are not events of the turn
 
 	answer    strings.Builder
-	questions []*approvalData        // what people are asked
+	questions []*approvalData        // open questions
 	waits     bool                   // it has ended for now because they are
 	task      atomic.Pointer[string] // nil: the gateway keeps no turns, as far as is known
 	last      string                 // the id of the last event
@@ -87,7 +87,7 @@ func (a *followedTurn) runToEnd(ctx context.Context, req *http.Request) (outcome
 	return outcome, err
 }
 
-// resultOf is what came of the stream, with the outcome of its turn.
+// resultOf returns the result of the stream, with the outcome of its turn.
 func (a *followedTurn) resultOf(outcome Outcome) streamResult {
 	return streamResult{text: a.answer.String(), outcome: outcome, waits: a.waits, questions: a.questions}
 }
@@ -146,10 +146,10 @@ func (a *followedTurn) cancelTask(ctx context.Context, task string) error {
 	return nil
 }
 
-// canResume says whether what follows the last event can be asked for.
+// canResume reports whether the remaining events can be requested.
 func (a *followedTurn) canResume() bool { return strings.HasPrefix(a.last, "turn_") }
 
-// restRequest asks for what follows the last event.
+// restRequest returns the request for the remaining events.
 func (a *followedTurn) restRequest(ctx context.Context) *http.Request {
 	return a.client.askFor(ctx, a.base+"/chat/stream", a.last)
 }
@@ -227,7 +227,7 @@ func (a *followedTurn) showEvent(ev sse.Event) (outcome Outcome, done bool, err 
 	return outcomeOf(data), ev.Type == "done", nil
 }
 
-// recordEvent notes what is needed of an event when the turn has ended.
+// recordEvent records the parts of an event that are needed after the turn.
 func (a *followedTurn) recordEvent(event string, data *eventData) {
 	switch event {
 	case "response_delta":
@@ -254,12 +254,12 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// resumable is what can be followed: the id of a task, of a turn, or of an event of a turn.
+// resumable matches the ids that can be followed: of a task, of a turn, or of an event of a turn.
 const resumable = `^(task_[0-9a-z]{26}|turn_[0-9a-z]{26}(:\d{1,9})?)$`
 
-// Follow follows a turn that was begun elsewhere: of a task the last one, from its first
-// event; of an id of an event what comes after that. What the turn asks and still waits for is
-// answered as in a turn of one's own.
+// Follow follows a turn that was begun elsewhere. For a task it shows the last turn, from its first
+// event. For an event it shows the later ones. It answers the questions that still wait as in a
+// turn of one's own.
 //
 // The number 0 is in front of the first event, as events count from 1.
 func (c *Client) Follow(ctx context.Context, id string) Outcome {

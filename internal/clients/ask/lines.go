@@ -1,4 +1,4 @@
-// This file reads what a person or a script writes: messages and answers, from one reader.
+// This file reads the lines of a person or a script: messages and answers, from one reader.
 
 package ask
 
@@ -17,8 +17,8 @@ import (
 // longestLine bounds a line of stdin, in bytes.
 const longestLine = 1 << 20
 
-// LineReader returns what reads the lines of in one after the other. Nothing is read before a
-// line is wanted, so that at a terminal another reader can have the next one.
+// LineReader returns a function that reads the lines of in one after the other. It reads only when
+// a line is wanted, so that at a terminal another reader can have the next one.
 //
 // Messages and answers come from the same reader, so that neither takes the other's line.
 // The error is io.EOF at the end, or the cause of ctx.
@@ -75,15 +75,15 @@ func (s *session) messageLines(first string) iter.Seq2[string, error] {
 	}
 }
 
-// line is what was typed, or why nothing more comes.
+// line is a typed line, or the error that ends the input.
 type line struct {
 	text string
 	err  error
 }
 
 // readLines reads a line each time that one is wanted, in a goroutine, because a signal must not
-// wait for the next one. Nobody can end a read of stdin: the goroutine lives until that
-// returns and ctx ends, or with the process.
+// wait for the next one. A read of stdin cannot be ended: the goroutine lives until that returns
+// and ctx ends, or with the process.
 //
 // A line longer than longestLine ends the reading with an error. The channel is closed at
 // the end of the input.
@@ -113,7 +113,7 @@ func readLines(ctx context.Context, in io.Reader, want <-chan struct{}) <-chan l
 	return lines
 }
 
-// nextLine reads a line; false: there are no more.
+// nextLine reads a line; false at the end.
 func nextLine(s *bufio.Scanner) (line, bool) {
 	switch {
 	case s.Scan():

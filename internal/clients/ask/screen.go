@@ -2,10 +2,9 @@
 // results) passes terminal.Printable, since a model or a tool could otherwise move the cursor or
 // change the window's title. Colours are used only on a terminal.
 //
-// A line about something else than the answer ends the text that is being written; lines
-// about other agents wait until the text has ended (screen_team.go). Where stdout is no
-// terminal it gets the answer alone, as the model wrote it and once it has ended, and stderr
-// gets the lines.
+// A line about something else than the answer ends the text that is being written; lines about
+// other agents wait until the text has ended (screen_team.go). If stdout is not a terminal, it gets
+// the answer alone, as the model wrote it and once it has ended. Then stderr gets the lines.
 
 package ask
 
@@ -22,15 +21,15 @@ import (
 // screen shows events to a person: thoughts dimmed, tool calls with arguments,
 // status and time, the text as it streams, a closing line.
 //
-// One goroutine uses it, for one turn after the other: start resets what belongs to a turn.
+// Only one goroutine uses it, for one turn after the other: start resets the fields of a turn.
 type screen struct {
 	out       io.Writer      // of the answer
 	lines     io.Writer      // of all else: out itself at a terminal
-	piped     bool           // out is no terminal
+	piped     bool           // out is not a terminal
 	style     terminal.Style // of lines
-	simulator string         // name of the model that is none
+	simulator string         // name of the simulated model
 	inText    bool           // the cursor is in the answer's text
-	answer    []byte         // that is written at its end, where stdout is no terminal
+	answer    []byte         // written at its end, if stdout is not a terminal
 	markdown  terminal.Markdown
 	team      teamView
 	draft     string // of an answer that is held back, as far as it came
@@ -112,7 +111,7 @@ func (v *screen) showText(d eventData) error {
 	}
 	if !v.inText {
 		if v.team.speaking != "" && d.AgentID == "" && strings.Trim(d.Delta, ". \n") == "" {
-			return nil // it joins the texts of two agents, which a line has parted
+			return nil // it joins the texts of two agents, already parted by a line
 		}
 		fmt.Fprintln(v.out)
 	}
@@ -133,7 +132,7 @@ func (v *screen) endText() error {
 	return err
 }
 
-// restartAnswer writes the answer once more as far as it counts: a terminal takes nothing back. In a pipe
+// restartAnswer writes the valid answer once more, as a terminal cannot take text back. In a pipe
 // nothing of it was written yet.
 func (v *screen) restartAnswer(d eventData) error {
 	if v.piped {
@@ -186,9 +185,9 @@ func progressText(d eventData) string {
 	return text
 }
 
-// showEnd writes the last line of a turn: how it ended, what it used, how long it took.
+// showEnd writes the last line of a turn: its outcome, its usage and its time.
 //
-// A turn that said nothing has no time of its first text.
+// A turn without text does not have a time of its first text.
 func (v *screen) showEnd(d eventData) error {
 	first := ""
 	if ms := d.Timings.FirstDelta; ms != nil {

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/clients/terminal"
 )
 
-// checkData is what the client reads of the events of an answer that is checked or formatted.
+// checkData has the members of the events of a checked or formatted answer.
 type checkData struct {
 	Phase    string   `json:"phase"`
 	Chars    int      `json:"chars"`
@@ -30,7 +30,7 @@ type checkData struct {
 
 // receipt is what done says about the checks.
 //
-// Passed of a criterion is nil if there was no verdict. Times are in milliseconds.
+// Passed of a criterion is nil without a verdict. Times are in milliseconds.
 type receipt struct {
 	Passed   bool   `json:"passed"`
 	Outcome  string `json:"outcome"`
@@ -51,7 +51,7 @@ type receipt struct {
 	} `json:"ms"`
 }
 
-// showPhase shows how far an answer is that is held back. One that is refined is struck out.
+// showPhase shows how far an answer is that is held back. An answer that is refined is struck out.
 //
 // A list of failures that is empty and there means that all passed; none at all, that
 // nothing was judged in this event.
@@ -88,7 +88,7 @@ func (v *screen) showDraft(d eventData) error {
 	return err
 }
 
-// strikeDraft shows a draft once more, struck out, in Markdown where there is no terminal.
+// strikeDraft shows a draft once more, struck out, in Markdown without a terminal.
 func (v *screen) strikeDraft() error {
 	draft := v.draft
 	if v.draft = ""; draft == "" {

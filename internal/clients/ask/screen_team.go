@@ -1,6 +1,6 @@
-// This file shows the work of several agents on one screen. One agent's text is written as
-// it comes; lines about the others are kept until it ends, because two streams in one
-// column cannot be read.
+// This file shows the work of several agents on one screen. The text of one agent is written as it
+// comes. Lines about the others wait until it ends, because two streams in one column cannot be
+// read.
 
 package ask
 
@@ -11,7 +11,7 @@ import (
 	"sluice/internal/clients/terminal"
 )
 
-// teamData is what the client reads of the events of a team.
+// teamData has the members of the events of a team that the client reads.
 type teamData struct {
 	AgentID      string   `json:"agent_id"`
 	Decision     string   `json:"decision"`
@@ -27,7 +27,7 @@ type teamData struct {
 	Iteration    int      `json:"iteration"`
 }
 
-// teamView is what the screen knows of the agents of a turn.
+// teamView is the screen's state of the agents of a turn.
 //
 // running has each agent that began, and whether it still works.
 type teamView struct {
@@ -36,7 +36,7 @@ type teamView struct {
 	held     []string // lines of others that wait until the text at hand has ended
 }
 
-// showRoute shows who answers, how sure that is, and why.
+// showRoute shows the chosen agents, how sure that is, and why.
 func (v *screen) showRoute(d eventData) error {
 	who := d.AgentID
 	for _, id := range d.Additional {

@@ -1,5 +1,6 @@
-// This file answers what waits for a user, of turns that others began too: the list of a
-// gateway, one question after the other, each by its task, as the list has no tokens.
+// This file answers the questions that wait for a user, also those of turns that others began. It
+// reads the gateway's list and answers one question after the other by its task, as the list lacks
+// tokens.
 
 package ask
 
@@ -23,8 +24,8 @@ type waitingQuestion struct {
 // maxWaiting is how many pages of the list are read.
 const maxWaiting = 10
 
-// Waiting answers what waits for the user. It returns the outcome of the first turn that did
-// not end well; Asked if nobody is there to answer.
+// Waiting answers the questions that wait for the user. It returns the outcome of the first turn
+// that did not end well; Asked if nobody is there to answer.
 func (c *Client) Waiting(ctx context.Context) Outcome {
 	s := c.openSession(ctx)
 	list, err := c.waitingQuestions(ctx)
@@ -61,11 +62,11 @@ func (s *session) answerOne(ctx context.Context, q *waitingQuestion) (Outcome, e
 		if s.decider.canAskAgain(err) {
 			continue
 		}
-		return so.outcome, err // what is asked then may be for somebody else, or is listed next time
+		return so.outcome, err // later questions may be for somebody else, or are listed next time
 	}
 }
 
-// waitingQuestions returns what waits for the user.
+// waitingQuestions returns the questions that wait for the user.
 func (c *Client) waitingQuestions(ctx context.Context) (all []waitingQuestion, err error) {
 	query := url.Values{"user_id": {c.User}}
 	for range maxWaiting {
@@ -85,7 +86,7 @@ func (c *Client) waitingQuestions(ctx context.Context) (all []waitingQuestion, e
 	return all, nil
 }
 
-// fetchJSON reads what a path of the gateway reports. Another status than 200 is a *refusal.
+// fetchJSON reads the JSON at a path of the gateway. Another status than 200 is a *refusal.
 func (c *Client) fetchJSON(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

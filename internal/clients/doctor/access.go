@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// credentialHeaders are the headers in which somebody shows who they are.
+// credentialHeaders are the headers with a credential.
 func credentialHeaders() []string { return []string{"Authorization", "X-API-Key"} }
 
 // soon is how long before its end a certificate should be another one.
@@ -35,14 +35,14 @@ func (d *examination) checkCertificate(state *tls.ConnectionState) {
 	d.addFinding(f)
 }
 
-// me is what GET /me says of who asks.
+// me is the reply of GET /me about the sender.
 type me struct {
 	User, Tenant, Method string
 	Scopes               []string
 }
 
-// checkAccess finds out who may ask: anybody, or who shows a credential, and whether the one that
-// there is counts. It returns false if nothing more can be asked without one.
+// checkAccess finds out whether a credential is needed, and whether the given one is valid. It
+// returns false if nothing more can be asked without one.
 func (d *examination) checkAccess(ctx context.Context) bool {
 	bare := *d
 	bare.cfg.Header = d.cfg.Header.Clone()
@@ -71,7 +71,7 @@ func (d *examination) checkAccess(ctx context.Context) bool {
 	return d.checkCredential(ctx) || resp.StatusCode == http.StatusOK
 }
 
-// reportOpen reports a gateway that asks nobody who they are.
+// reportOpen reports a gateway without authentication.
 func (d *examination) reportOpen() {
 	if isLoopback(d.cfg.URL.Hostname()) {
 		d.addGood("access", "anybody on this machine may ask, as anybody")
@@ -117,7 +117,7 @@ func readMe(resp *http.Response, body []byte) (who me, ok bool) {
 	return who, ok
 }
 
-// String says who it is and what they may.
+// String returns the sender and its scopes in words.
 func (m me) String() string {
 	who := "user " + m.User
 	if m.User == "" {
@@ -133,7 +133,7 @@ func (m me) String() string {
 	return joinParts(who, "by "+m.Method, "allowed: "+scopes)
 }
 
-// challengeText returns what the reply wants, for people.
+// challengeText returns the challenge of a reply, for people.
 func challengeText(resp *http.Response) string {
 	if wanted := resp.Header.Get("WWW-Authenticate"); wanted != "" {
 		return " (" + wanted + ")"

@@ -25,7 +25,7 @@ type stages struct {
 	peer                    string
 }
 
-// clientTrace returns what has net/http fill in s.
+// clientTrace returns a trace that makes net/http fill in s.
 func (s *stages) clientTrace() *httptrace.ClientTrace {
 	since := func() time.Duration { return time.Since(s.began) }
 	return &httptrace.ClientTrace{
@@ -108,8 +108,8 @@ func (d *examination) measureTrip(ctx context.Context) {
 	}
 }
 
-// connectFinding returns the finding of a request without a reply. What it cannot explain it
-// reports with the error alone.
+// connectFinding returns the finding of a request without a reply. If it cannot explain the error,
+// it reports the error alone.
 func connectFinding(err error, timeout time.Duration) Finding {
 	f := Finding{Check: "connect", Verdict: Problem, Seen: err.Error()}
 	var (
@@ -195,7 +195,7 @@ type readiness struct {
 	}
 }
 
-// checkReadiness judges what the gateway says of itself.
+// checkReadiness judges the gateway's report about itself.
 func (d *examination) checkReadiness(ctx context.Context) {
 	resp, body, err := d.fetchReply(ctx, http.MethodGet, "/readyz", "")
 	if err != nil {

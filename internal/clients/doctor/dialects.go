@@ -42,7 +42,7 @@ func (d *examination) checkDialects(ctx context.Context) {
 	}
 }
 
-// isServed says whether a reply to a GET is that of a path which has a POST.
+// isServed reports whether a reply to a GET comes from a path with a POST.
 func isServed(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusMethodNotAllowed && strings.Contains(resp.Header.Get("Allow"), http.MethodPost)
 }

@@ -1,10 +1,9 @@
 // Package doctor examines what lies between this machine and a gateway, from the
 // outside and without running a turn: what buffers, cuts or delays streams.
 //
-// Each step depends on the ones before, and reports a Finding with what was
-// measured: names and addresses, the handshake, headers, whether bytes arrive
-// when they are sent, how long a silent stream lives. It sends nothing that
-// costs the gateway a turn, and needs no credentials but those that are given.
+// Each step depends on the ones before, and reports a Finding with its measurements: names and
+// addresses, the handshake, headers, whether bytes arrive when they are sent, the life of a silent
+// stream. It never costs the gateway a turn, and uses only the given credentials.
 package doctor
 
 import (
@@ -30,16 +29,15 @@ type Config struct {
 	Show    func(Finding) // gets each finding at once; may be nil
 }
 
-// Report is what an examination has found.
+// Report is the result of an examination.
 type Report struct {
 	URL      string    `json:"url"`
 	Healthy  bool      `json:"healthy"` // nothing must be mended
 	Findings []Finding `json:"findings"`
 }
 
-// Examine looks at everything, in the same order each time. It ends early with ctx;
-// the report then holds what was found so far. Its texts may repeat what a server
-// said, control characters included.
+// Examine looks at everything, in the same order each time. It ends early with ctx. The report then
+// holds the findings so far. Its texts may repeat those of a server, control characters included.
 func Examine(ctx context.Context, cfg Config) Report {
 	d := &examination{cfg: cfg, client: newClient()}
 	defer d.client.CloseIdleConnections()
@@ -111,7 +109,7 @@ func (d *examination) sendRequest(ctx context.Context, method, path, body string
 	}
 	resp, err := d.client.Do(req)
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // without the URL, which may be 60,000 bytes long
+		err = e.Err // without the URL of up to 60,000 bytes
 	}
 	return resp, err
 }

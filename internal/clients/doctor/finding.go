@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Finding is one thing that was looked at: what was seen, what that means to clients, and
-// what would change it.
+// Finding is the result of one check: the observation, its meaning for clients, and the remedies.
 type Finding struct {
 	Check   string   `json:"check"`
 	Verdict Verdict  `json:"verdict"`
@@ -69,7 +68,7 @@ func formatCount(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// joinParts leaves out what is empty.
+// joinParts joins the parts that are not empty.
 func joinParts(parts ...string) string {
 	var all []string
 	for _, p := range parts {

@@ -52,7 +52,7 @@ func (d *examination) checkPosts(ctx context.Context) {
 	}
 }
 
-// problemReply is what is read of a refusal: its type shows that the gateway itself has
+// problemReply is a refusal, as far as it is read: its type shows that the gateway itself has
 // refused, and not something on the way.
 type problemReply struct {
 	ErrorType string `json:"error_type"`
@@ -69,7 +69,7 @@ func (d *examination) sendPost(ctx context.Context, body string, header ...strin
 	return resp.StatusCode, reply, nil
 }
 
-// refusedOnTheWay is the finding that what was asked for was refused on the way, with status.
+// refusedOnTheWay is the finding that a request was refused on the way, with status.
 func refusedOnTheWay(check, what string, status int) Finding {
 	return Finding{check, Problem, fmt.Sprintf("%s is answered with %d on the way", what, status),
 		"It does not reach the gateway.", []string{"Look for a rule of the proxy or its firewall that says so"}}
@@ -98,7 +98,7 @@ func (d *examination) longURL(ctx context.Context) {
 		"GET /chat/stream takes short input only.", longerURLs()})
 }
 
-// tryURL sends a query of size bytes more than it needs. An error means no reply; the
+// tryURL sends a query of size bytes more than it needs. After an error there was not a reply. The
 // status says whether the query came through.
 func (d *examination) tryURL(ctx context.Context, size int) (status int, err error) {
 	resp, _, err := d.fetchReply(ctx, http.MethodGet, "/diag/sse?ticks=1&filler="+strings.Repeat("x", size), "")
@@ -137,7 +137,7 @@ func (d *examination) checkSilence(ctx context.Context) {
 	}
 }
 
-// withHeartbeats judges a stream that had nothing to send but heartbeats.
+// withHeartbeats judges a stream with heartbeats alone.
 func (d *examination) withHeartbeats(v *viewing, err error) Finding {
 	switch {
 	case err != nil:

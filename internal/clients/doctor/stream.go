@@ -20,11 +20,11 @@ const (
 	probeTicks    = 10
 	probeInterval = 200 * time.Millisecond
 	probePadding  = 16 << 10
-	// late is what a person notices, and more than a busy machine adds.
+	// late is a delay that a person notices, and longer than a busy machine adds.
 	late = 250 * time.Millisecond
 )
 
-// viewing is what one GET /diag/sse has shown.
+// viewing is the result of one GET /diag/sse.
 type viewing struct {
 	resp     *http.Response
 	began    time.Time // when the request was sent
@@ -35,7 +35,7 @@ type viewing struct {
 	elapsed  time.Duration
 }
 
-// tick is an event, by what is read of its data.
+// tick is an event, as far as its data is read.
 type tick struct {
 	N         int    `json:"n"`
 	Ticks     int    `json:"ticks"` // of the last event
@@ -176,7 +176,7 @@ func (d *examination) watchTwice(ctx context.Context, query string, must time.Du
 	return v, nil
 }
 
-// checkStream judges the ticks. It returns false if there were none to judge.
+// checkStream judges the ticks. It returns false without any ticks.
 func (d *examination) checkStream(ctx context.Context) bool {
 	query := fmt.Sprintf("ticks=%d&interval_ms=%d", probeTicks, probeInterval.Milliseconds())
 	const must = (probeTicks - 1) * probeInterval

@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A breach is a way in which a stream breaks the contract. Its text is the name
-// under which the report counts it.
+// A breach is a way to break the contract of streams. Its text is its name in the report.
 type breach string
 
 // Error returns the name of the breach.
@@ -102,7 +101,7 @@ func (a *audit) checkEvent(f frame) error {
 	return badEvent
 }
 
-// checkOrder checks what is the same for all events.
+// checkOrder checks the rules for all events.
 func (a *audit) checkOrder(f frame) error {
 	switch {
 	case a.done && string(f.event) == "done":
@@ -119,8 +118,8 @@ func (a *audit) checkOrder(f frame) error {
 	return nil
 }
 
-// checkStart checks the first event. Of a turn that is kept it names the turn, whose events have
-// their ids from it.
+// checkStart checks the first event. If the turn is stored, the event names the turn, and the ids
+// of events begin with that name.
 func (a *audit) checkStart(f frame) error {
 	if !jsontext.Value(f.data).IsValid() {
 		return badJSON
@@ -168,7 +167,8 @@ func (a *audit) matchesNumber(number []byte, n int) bool {
 	return true
 }
 
-// walkMembers calls each for the members of an event's data but request_id, which it checks.
+// walkMembers calls each for the members of an event's data except request_id, and checks that one
+// itself.
 func (a *audit) walkMembers(data []byte, each func(name, value []byte) error) error {
 	known := false
 	for m := membersOf(data); ; {
@@ -193,7 +193,7 @@ func (a *audit) walkMembers(data []byte, each func(name, value []byte) error) er
 	}
 }
 
-// isOurs compares a JSON string with the request id, which needs no escapes.
+// isOurs compares a JSON string with the request id, as that never has escapes.
 func (a *audit) isOurs(quoted []byte) bool {
 	n := len(quoted)
 	return n >= 2 && quoted[0] == '"' && bytes.Equal(quoted[1:n-1], a.requestID())
@@ -293,8 +293,8 @@ func (a *audit) checkDone(data []byte) error {
 	return nil
 }
 
-// wordOf returns a name that stands for a kind of thing. What is not a name becomes
-// "other": it will be a key of the report, and others wrote it.
+// wordOf returns a name that stands for a kind of thing. A text that is not a name becomes "other",
+// since it will be a key of the report, and others wrote it.
 func (a *audit) wordOf(quoted []byte) string {
 	plain, ok := unquoteString(quoted, &a.scratch)
 	if !ok || !isWord(plain) {

@@ -1,12 +1,11 @@
-// Package loadtest sends chat turns to a gateway and audits every stream that
-// comes back. It is a client: it knows the wire and shares no code with what it judges.
+// Package loadtest sends chat turns to a gateway and audits every stream that comes back. It is a
+// client: it knows the wire and shares no code with the gateway.
 //
-// A run has a closed loop, in which each client begins its next turn when the
-// last one has ended, or an open one, in which turns begin at a rate whatever
-// happens: only the latter shows what users see of a gateway that falls behind.
-// Times are measured from when a turn was due, not from when it was begun.
-// Every stream is read byte by byte and held against the contract; a breach is
-// counted and the first of each kind is shown.
+// In a closed loop each client begins its next turn when the last one has ended. In an open loop
+// turns begin at a rate, whatever happens: only that shows the delays for users of an overloaded
+// gateway. Times are measured from when a turn was due, not from when it was begun. Every stream is
+// read byte by byte and held against the contract; a breach is counted and the first of each kind
+// is shown.
 package loadtest
 
 import (
@@ -38,14 +37,13 @@ type Config struct {
 	// Rate makes an open loop: so many turns are begun in a second, whatever the
 	// gateway does.
 	Rate float64
-	// MaxInFlight bounds an open loop. A turn that finds no place at its time is
-	// dropped. 0 means 1000.
+	// MaxInFlight bounds an open loop. A turn without a place at its time is dropped. 0 means 1000.
 	MaxInFlight int
 
-	// Turns is how many turns are begun in all, those of the warm-up and dropped
-	// ones included. 0 means no limit.
+	// Turns is the number of turns of the run, those of the warm-up and dropped ones included. 0
+	// turns the limit off.
 	Turns int
-	// Duration is for how long turns are begun after Warmup. 0 means no limit.
+	// Duration is the time for which turns are begun after Warmup. 0 turns the limit off.
 	Duration time.Duration
 	// Warmup is for how long at the beginning turns are audited but not measured.
 	Warmup time.Duration
@@ -59,8 +57,7 @@ type Config struct {
 	// measured.
 	PID int
 
-	// Stop, when closed, ends the run early: nothing more is begun, and what runs
-	// may end.
+	// Stop, when closed, ends the run early: it begins nothing more, and running turns may end.
 	Stop <-chan struct{}
 	// Progress is called from one goroutine, every ProgressEvery.
 	Progress      func(Progress)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// maxFrame is the size of an event above which it is refused: an answer of 2 MiB,
-// twice, escaped.
+// maxFrame bounds the size of an event: an answer of 2 MiB, twice, escaped.
 const maxFrame = 16 << 20
 
 // frame is one event as it is on the wire. Its bytes are valid until the next one
@@ -24,11 +23,11 @@ var (
 	errTooLong = errors.New("an event is too long")
 )
 
-// frames takes a body apart. It is stricter than a browser: an event is a line
-// each of id, event and data, in that order, ended by LF and an empty line. A
-// reader by WHATWG's rules would hide what a gateway gets wrong here.
+// frames takes a body apart. It is stricter than a browser: an event is a line each of id, event
+// and data, in that order, ended by LF and an empty line. A reader by WHATWG's rules would hide
+// faults of a gateway.
 //
-// There is a time for each read, not each event: what came together has no gap.
+// There is a time for each read, not each event: events that came together are without a gap.
 type frames struct {
 	src     io.Reader
 	read    func(n int) // called after each read
@@ -43,8 +42,8 @@ func (f *frames) beginBody(src io.Reader, read func(n int)) {
 	*f = frames{src: src, read: read, buf: f.buf[:0]}
 }
 
-// nextFrame returns the next event, errFraming, errTooLong, or what the body's reader
-// returned: io.EOF at its end.
+// nextFrame returns the next event, errFraming, errTooLong, or the error of the body's reader:
+// io.EOF at its end.
 func (f *frames) nextFrame() (frame, error) {
 	for {
 		if i := bytes.Index(f.buf[f.seen:], []byte(emptyLine)); i >= 0 {
@@ -97,8 +96,8 @@ const (
 	keptBuffer  = 64 << 10
 )
 
-// parseBlock reads what stands before an empty line. ok is false for a comment by
-// itself, which is a heartbeat.
+// parseBlock reads the lines before an empty line. ok is false for a comment by itself, as a
+// heartbeat has it.
 func parseBlock(block []byte) (fr frame, ok bool, err error) {
 	names, fields := [...]string{"id", "event", "data"}, 0
 	values := [...]*[]byte{&fr.id, &fr.event, &fr.data}

@@ -19,7 +19,7 @@ type histogram struct {
 
 const (
 	bucketBits = 6
-	// maxValue is 73 minutes in nanoseconds; what is longer counts as that.
+	// maxValue is 73 minutes in nanoseconds; longer times count as that.
 	maxValue = 1<<42 - 1
 	buckets  = (42-bucketBits)<<bucketBits + 1<<bucketBits
 )
@@ -65,7 +65,7 @@ func (h *histogram) quantileAt(q float64) time.Duration {
 	return 0
 }
 
-// Quantiles is what a report shows of a histogram, in milliseconds.
+// Quantiles are the figures of a histogram in a report, in milliseconds.
 type Quantiles struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50_ms"`

@@ -29,9 +29,9 @@ func (r *runner) closedLoop() {
 	clients.Wait()
 }
 
-// openLoop begins turns by the clock and returns when their last streams have
-// ended. What is due while this goroutine was kept from running begins at once,
-// and its latency counts from when it was due.
+// openLoop begins turns by the clock and returns when their last streams have ended. Turns that
+// fell due while this goroutine was kept from running begin at once, and their latency counts from
+// when they were due.
 func (r *runner) openLoop() {
 	var streams sync.WaitGroup
 	defer streams.Wait()
@@ -55,7 +55,7 @@ func (r *runner) openLoop() {
 	}
 }
 
-// claimTurn returns the number of the next turn; ok is false if there is none.
+// claimTurn returns the number of the next turn. ok is false after the last one.
 func (r *runner) claimTurn() (n int, ok bool) {
 	n = int(r.next.Add(1) - 1)
 	return n, r.cfg.Turns == 0 || n < r.cfg.Turns

@@ -14,13 +14,11 @@ type members struct {
 	bad    bool
 }
 
-// membersOf returns the walk over object, which it does not check: only what next steps
-// over is looked at.
+// membersOf returns the walk over object. It checks only the bytes that nextMember steps over.
 func membersOf(object []byte) members { return members{unread: trimRight(trimLeft(object))} }
 
-// nextMember returns the next member's name and value, both as they are written; the
-// value of a string includes its quotes. ok is false after the last one, and then
-// bad says whether it was no object.
+// nextMember returns the next member's name and value as they are written, a string with its
+// quotes. ok is false after the last one. Then bad reports that the text was not an object.
 func (m *members) nextMember() (name, value []byte, ok bool) {
 	if string(m.unread) == "}" {
 		return nil, nil, false
@@ -55,7 +53,7 @@ func (m *members) failWalk() (name, value []byte, ok bool) {
 	return nil, nil, false
 }
 
-// trimLeft drops blanks and tabs. bytes.Trim makes a set of what it trims, each time.
+// trimLeft drops blanks and tabs. bytes.Trim makes a set of its characters each time.
 func trimLeft(s []byte) []byte {
 	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
@@ -71,8 +69,7 @@ func trimRight(s []byte) []byte {
 	return s
 }
 
-// stringEnd returns the length of the string, with its quotes, that s begins with;
-// 0 if there is none.
+// stringEnd returns the length of the string, with its quotes, at the beginning of s, or 0.
 func stringEnd(s []byte) int {
 	if len(s) == 0 || s[0] != '"' {
 		return 0
@@ -98,7 +95,7 @@ func countBackslashes(s []byte) (n int) {
 	return n
 }
 
-// valueEnd returns the length of the value that s begins with, 0 if there is none.
+// valueEnd returns the length of the value at the beginning of s, or 0.
 func valueEnd(s []byte) int {
 	if len(s) > 0 && s[0] == '"' {
 		return stringEnd(s)
@@ -126,8 +123,8 @@ func valueEnd(s []byte) int {
 	return 0
 }
 
-// unquoteString returns what a JSON string means. It uses scratch only if it has to, and
-// the result is valid until then.
+// unquoteString returns the text of a JSON string. It uses scratch only if it has to, and the
+// result is valid until then.
 func unquoteString(quoted []byte, scratch *[]byte) (plain []byte, ok bool) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return nil, false

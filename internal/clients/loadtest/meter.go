@@ -51,8 +51,8 @@ func (m *meter) firstSample() time.Time {
 	return m.from.at
 }
 
-// readSample takes all figures now. Those of a process that cannot be read have an error in
-// their place; the rest counts all the same.
+// readSample takes all figures now. If a process cannot be read, an error stands in place of its
+// figures, and the other figures count.
 func (m *meter) readSample() sample {
 	t := &m.run.tally
 	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: errNoPID}
@@ -66,8 +66,8 @@ func (m *meter) readSample() sample {
 	return s
 }
 
-// watchRun samples until the run has ended. What is measured begins with the first
-// sample after the warm-up.
+// watchRun samples until the run has ended. The measured part begins with the first sample after
+// the warm-up.
 func (m *meter) watchRun(ended <-chan struct{}) {
 	ticker := time.NewTicker(sampleEvery)
 	defer ticker.Stop()
@@ -93,7 +93,7 @@ func (m *meter) watchRun(ended <-chan struct{}) {
 	}
 }
 
-// Progress is what a run looks like in the middle.
+// Progress is the state of a run in the middle.
 type Progress struct {
 	Elapsed time.Duration // since the beginning
 	Warm    bool          // the warm-up is over

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// outcome is how a stream ended: a class, and what the report counts it under.
+// outcome is the end of a stream: a class, and the cause in the report.
 type outcome struct {
 	class class
 	cause string
@@ -23,8 +23,8 @@ type class int
 const (
 	done         class = iota // done with success
 	failed                    // done without; cause is the error_type
-	refused                   // another status than 200, which is the cause
-	broken                    // no done, so what the turn did is unknown
+	refused                   // another status than 200, used as the cause
+	broken                    // without a done, so the outcome of the turn is unknown
 	unreconciled              // the contract was broken; cause is the breach
 	leftEarly                 // we hung up, as --cut asks for
 	interrupted               // we hung up, as the run was broken off
@@ -44,8 +44,7 @@ const (
 type tally struct {
 	started, dropped, ended, events, bytes atomic.Int64
 	ends                                   [classes]atomic.Int64
-	// Of streams that broke off: those that were read on, and those with which another gateway
-	// went on.
+	// Streams that broke off: those that were read on, and those that another gateway continued.
 	resumed, takenOver atomic.Int64
 
 	mu       sync.Mutex // guards the fields below

@@ -22,7 +22,7 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
-// printRun writes what was asked for.
+// printRun writes the configuration of the run.
 func (r *Report) printRun(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s %s, accumulated %t\n", r.Method, r.URL, r.Accumulated)
 	if r.Loop == "open" {
@@ -106,7 +106,7 @@ func formatFigure(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// printCost writes throughput, what the server used, and what makes the figures doubtful.
+// printCost writes throughput, the server's usage, and doubts about the figures.
 func (r *Report) printCost(b *strings.Builder) {
 	s := &r.Server
 	fmt.Fprintf(b, "\n  throughput     %s turns/s, %s events/s, %s MB/s\n", formatFigure(r.TurnsPerSec), formatFigure(r.EventsPerSec), formatFigure(r.BytesPerSec/1e6))
@@ -144,9 +144,9 @@ func (r *Report) printVerdict(b *strings.Builder) {
 	}
 }
 
-// printTotals writes the streams in the form in which they can be added over runs and programs:
-// those that were answered with 200, each in exactly one of the other counts. One that broke
-// the contract counts as lost.
+// printTotals writes the streams in a form that can be added over runs and programs: those with
+// status 200, each in exactly one of the other counts. A stream that broke the contract counts as
+// lost.
 func (r *Report) printTotals(b *strings.Builder) {
 	s := &r.Streams
 	done, gone, lost := s.Done+s.Failed, s.LeftEarly+s.Interrupted, s.Broken-s.BrokenBy[noConnection]-s.BrokenBy[noResponse]+s.Unreconciled

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// procfs is Linux's /proc, or what a test made of it. Where there is none, nothing
-// is known.
+// procfs is Linux's /proc, or a test's copy of it. Without it the figures are unknown.
 type procfs string
 
 const (
@@ -20,7 +19,7 @@ const (
 	tick = 10 * time.Millisecond
 )
 
-// usage is what a process has used so far.
+// usage is the CPU time and memory of a process so far.
 type usage struct {
 	cpu time.Duration // of all its threads, user and system, in ticks of 10 ms
 	rss int64         // bytes

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Report is what a run found. Its JSON is documented in README.md; names stay.
+// Report is the result of a run. Its JSON is documented in README.md; names stay.
 type Report struct {
 	URL         string  `json:"url"`
 	Method      string  `json:"method"`
@@ -30,7 +30,7 @@ type Report struct {
 	Examples     []string `json:"examples"`
 }
 
-// Measures are what the turns took, and how many there were a second.
+// Measures are the times of the turns, and their rates.
 type Measures struct {
 	Streams      Streams   `json:"streams"`
 	FirstEvent   Quantiles `json:"first_event"`
@@ -65,7 +65,7 @@ type Streams struct {
 	Bytes          int64            `json:"bytes"`
 }
 
-// Server is what the gateway's process used while it was measured.
+// Server is the usage of the gateway's process while it was measured.
 type Server struct {
 	PID         int     `json:"pid"`
 	Name        string  `json:"name,omitempty"`
@@ -126,8 +126,8 @@ func (t *tally) streamCounts() Streams {
 	}
 }
 
-// serverUsage returns what the gateway's process used between the first and the last sample
-// of the measured part, or why that is not known.
+// serverUsage returns the usage of the gateway's process between the first and the last sample of
+// the measured part, or why it is not known.
 func (m *meter) serverUsage() Server {
 	s := Server{PID: m.pid, Name: m.name}
 	for _, err := range []error{m.from.noServer, m.to.noServer} {
@@ -152,7 +152,7 @@ func ratioOf(a, b float64) float64 {
 	return a / b
 }
 
-// findWarnings says what makes the figures less than they seem.
+// findWarnings returns the reasons to doubt the figures.
 func (r *Report) findWarnings() (list []string) {
 	cores := float64(r.Cores)
 	switch {

@@ -22,8 +22,8 @@ type requests struct {
 	run    string     // part of the idempotency keys
 }
 
-// newRequests makes what the requests of a run have in common, once: their URLs and
-// bodies are shared by all turns.
+// newRequests makes the common parts of a run's requests, once: their URLs and bodies are shared by
+// all turns.
 func newRequests(cfg Config) (*requests, error) {
 	q := &requests{method: cfg.Method, header: cfg.Header.Clone(), host: cfg.Header.Get("Host"), run: rand.Text()}
 	if q.header == nil {
@@ -44,7 +44,7 @@ func newRequests(cfg Config) (*requests, error) {
 	return q, nil
 }
 
-// addInput makes the request of one input. u is a copy, to which a GET adds its query.
+// addInput makes the request of one input. u is a copy, as a GET adds its query to it.
 func (q *requests) addInput(u url.URL, input string, accumulated bool) error {
 	body, err := json.Marshal(struct {
 		Input       string `json:"input"`

@@ -1,5 +1,5 @@
-// This file reads a stream on that broke off: a gateway that is killed or deployed leaves its
-// turns to another one, which goes on with them.
+// This file continues to read a stream that broke off: a gateway that is killed or deployed leaves
+// its turns to another one.
 
 package loadtest
 
@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// idGap is what the number of the first event of a gateway that goes on with a turn is above a
-// multiple of.
+// idGap is the step for the event numbers of each gateway that continues a turn.
 const idGap = 1_000_000
 
 // mostWait is the longest wait before a stream is asked for again.
 const mostWait = time.Second
 
-// canResume says whether what follows in a stream can be asked for: it broke off, and the turn is
-// kept.
+// canResume reports whether the remaining events can be requested: the stream broke off, and the
+// turn is stored.
 func (o outcome) canResume(a *audit) bool {
 	return o.class == broken && (o.cause == cutOff || o.cause == endedEarly) && strings.HasPrefix(string(a.prefix), "turn_")
 }
@@ -68,7 +67,7 @@ func (w *watch) resumeStream(ctx context.Context, rd *reading, o outcome) outcom
 	return o
 }
 
-// resumeRequest makes the request for what follows the last event of a stream.
+// resumeRequest makes the request for the events behind the last one of a stream.
 func (q *requests) resumeRequest(ctx context.Context, a *audit) *http.Request {
 	u := *q.urls[0]
 	u.RawQuery = url.Values{"accumulated": {strconv.FormatBool(a.accumulated)}}.Encode()

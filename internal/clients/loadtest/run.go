@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// Run makes the load that cfg asks for, waits until all streams have ended, and
-// reports. When ctx ends, running streams are cut and counted as interrupted. The
-// error is one of cfg or of this machine's limits; what the gateway does wrong is
-// in the report.
+// Run makes the load that cfg asks for, waits until all streams have ended, and reports. When ctx
+// ends, running streams are cut and counted as interrupted. The error is one of cfg or of this
+// machine's limits. Faults of the gateway are in the report.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.checkFields(); err != nil {

@@ -8,9 +8,8 @@ import (
 // joined is a text that comes in pieces, of which only hashes are kept: the
 // answers of ten thousand streams would not fit into memory.
 //
-// The same text can be written in JSON in several ways, so there is a hash of what
-// is written, which is cheap and decides most of the time, and one of what it
-// means.
+// A text can be written in JSON in several ways. So there is a cheap hash of the written form,
+// enough most of the time, and one of the meant text.
 type joined struct {
 	written, meant maphash.Hash
 	scratch        []byte
@@ -22,8 +21,8 @@ func (j *joined) reset() {
 	j.meant.Reset()
 }
 
-// addPiece takes one more piece, a JSON string. It is false for what is none, for an
-// empty one, and for one that splits a code point.
+// addPiece takes one more piece, a JSON string. It is false for another value, for an empty string,
+// and for one that splits a code point.
 func (j *joined) addPiece(quoted []byte) bool {
 	plain, ok := unquoteString(quoted, &j.scratch)
 	if !ok || len(plain) == 0 || !utf8.Valid(plain) {
@@ -34,7 +33,7 @@ func (j *joined) addPiece(quoted []byte) bool {
 	return true
 }
 
-// setText replaces the text by a JSON string. It is false for what is none.
+// setText replaces the text by a JSON string. It is false for another value.
 func (j *joined) setText(quoted []byte) bool {
 	j.reset()
 	return string(quoted) == `""` || j.addPiece(quoted)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reading is what one stream needs while it is read. It is used again.
+// reading is the memory for one stream while it is read. It is used again.
 type reading struct {
 	frames frames
 	audit  audit
@@ -73,8 +73,7 @@ func (r *runner) isCut(n int) bool {
 	return int(float64(n+1)*r.cfg.Cut) > int(float64(n)*r.cfg.Cut)
 }
 
-// lostOutcome says what the end of a connection means: it is ours, or the time is over,
-// or else cause.
+// lostOutcome returns the outcome of a lost connection: interrupted by us, out of time, or cause.
 func (r *runner) lostOutcome(ctx context.Context, err error, cause string) outcome {
 	op, isOp := errors.AsType[*net.OpError](err)
 	switch {
@@ -148,7 +147,7 @@ func (w *watch) recordTimes(f frame, a *audit) {
 	}
 }
 
-// endOutcome says what the end of a stream means.
+// endOutcome returns the outcome of a stream that has ended.
 func (w *watch) endOutcome(ctx context.Context, rd *reading, err error) outcome {
 	a := &rd.audit
 	if b, ok := breachOf(err); ok {

@@ -4,5 +4,5 @@ package terminal
 
 import "os"
 
-// columnsOf knows no terminal here.
+// columnsOf does not know a terminal on this system.
 func columnsOf(*os.File) int { return 0 }

@@ -9,19 +9,19 @@ import (
 
 // Markdown shows Markdown on a terminal as it is written: headings, emphasis and code by the
 // terminal's own means, lists with bullets, tables in columns, links with their address behind
-// them. What cannot be decided yet is held back: mostly a few characters, a span until it is
-// closed, a table until its last row. Marks that turn out to be none are shown as they came.
+// them. Undecided text is held back: mostly a few characters, a span until it is closed, a table
+// until its last row. Marks without a meaning are shown as they came.
 //
 // It is for texts that have passed Printable. The zero Style shows the text as it is.
 type Markdown struct {
 	Style   Style
 	Columns int // of the terminal; a table that is wider is shown as it came
 
-	pending string // of the line at hand, what was not shown yet
+	pending string // the part of the current line that was not shown yet
 	begun   bool   // the line's marker was shown
 	heading bool
 	last    rune     // that was shown of the line
-	fence   string   // that ends the block of code; empty: there is none
+	fence   string   // the end of the block of code; empty outside of one
 	table   []string // rows so far
 }
 
@@ -29,7 +29,7 @@ type Markdown struct {
 // more than its length times this.
 const longestHeld = 400
 
-// Write returns what is to be shown of the text so far.
+// Write returns the text that can be shown so far.
 func (m *Markdown) Write(text string) string {
 	if m.Style == (Style{}) {
 		return text
@@ -48,7 +48,7 @@ func (m *Markdown) Write(text string) string {
 	return out.String()
 }
 
-// End returns what was held back.
+// End returns the held text.
 func (m *Markdown) End() string {
 	var out strings.Builder
 	cut := m.pending != "" || m.begun // a line without its end
@@ -82,7 +82,7 @@ func (m *Markdown) showLine(out *strings.Builder, line string) {
 	m.begun, m.heading, m.last = false, false, 0
 }
 
-// showBeginning shows what is decided of a line that is not whole.
+// showBeginning shows the decided part of an incomplete line.
 func (m *Markdown) showBeginning(out *strings.Builder) {
 	line := strings.TrimLeft(m.pending, " \t")
 	if !m.begun {
@@ -101,7 +101,8 @@ func (m *Markdown) showBeginning(out *strings.Builder) {
 
 var ruler = regexp.MustCompile(`^\s*([-*_])(\s*[-*_]){2,}\s*$`)
 
-// showBlock shows a line that is a block of its own, or a part of one. false: it is none.
+// showBlock shows a line that is a block of its own, or a part of one. It returns false for another
+// line.
 func (m *Markdown) showBlock(out *strings.Builder, line string) bool {
 	trimmed := strings.TrimSpace(line)
 	switch {
@@ -127,7 +128,7 @@ func (m *Markdown) showBlock(out *strings.Builder, line string) bool {
 
 var marks = regexp.MustCompile(`^(\s*)(#{1,6} +|[-*+] +|> ?)`)
 
-// showMarker shows what a line begins with, and returns the rest of it.
+// showMarker shows the mark at the beginning of a line, and returns the rest of it.
 func (m *Markdown) showMarker(out *strings.Builder, line string) string {
 	found := marks.FindStringSubmatch(line)
 	if found == nil {
@@ -145,8 +146,8 @@ func (m *Markdown) showMarker(out *strings.Builder, line string) string {
 	return line[len(found[0]):]
 }
 
-// showSpans shows spans: emphasis, code and links. rest may become a span with what follows;
-// whole says that nothing follows. last is the character before the text, and then its last.
+// showSpans shows spans: emphasis, code and links. rest may become a span with later text, unless
+// whole is true. last is the character before the text, and then its last.
 func (m *Markdown) showSpans(text string, last *rune, whole bool) (shown, rest string) {
 	var out strings.Builder
 	for i := 0; i < len(text); {
@@ -175,8 +176,8 @@ var spans = []string{"**", "__", "~~", "*", "_"}
 
 var link = regexp.MustCompile(`^\[([^\[\]]*)\]\(([^()\s]*)\)`)
 
-// spanAt shows the span that a text begins with, and returns its length; 0: it begins with none.
-// open: there may be one when more has come. last is what stands before it.
+// spanAt shows the span at the beginning of a text, and returns its length, or 0. open is true if
+// more text may complete one. last is the character before it.
 func (m *Markdown) spanAt(text string, last rune) (shown string, length int, open bool) {
 	switch text[0] {
 	case '\\':

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Style holds the escape sequences of a terminal; all empty where there is none.
+// Style holds the escape sequences of a terminal; all empty without one.
 type Style struct{ Dim, Bold, Italic, Red, Green, Yellow, Struck, Reset string }
 
 // StyleFor follows no-color.org.
@@ -29,10 +29,9 @@ func StyleFor(out io.Writer, lookup func(string) (string, bool)) Style {
 	return Style{Dim: "\x1b[2m", Bold: "\x1b[1m", Italic: "\x1b[3m", Red: "\x1b[31m", Green: "\x1b[32m", Yellow: "\x1b[33m", Struck: "\x1b[9m", Reset: "\x1b[0m"}
 }
 
-// IsTerminal says whether a reader or writer is a character device, which is most
-// likely a terminal.
+// IsTerminal reports whether a reader or writer is a character device, most likely a terminal.
 //
-// /dev/null is a character device too and counts as one, which does no harm.
+// /dev/null is a character device too and counts as one, without harm.
 func IsTerminal(stream any) bool {
 	if t, ok := stream.(interface{ IsTerminal() bool }); ok { // of a test
 		return t.IsTerminal()
@@ -45,8 +44,8 @@ func IsTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Columns is how many characters a line on out has room for: as many as the terminal has,
-// from 40 to 120, beyond which a text is hard to read; otherwise where out is none.
+// Columns returns the number of characters for a line on out: the terminal's, from 40 to 120, since
+// longer lines are hard to read. It is otherwise without a terminal.
 func Columns(out io.Writer, otherwise int) int {
 	f, ok := out.(*os.File)
 	if !ok {
@@ -60,7 +59,7 @@ func Columns(out io.Writer, otherwise int) int {
 
 const zeroWidthJoiner = '\u200d' // holds emoji together
 
-// Printable keeps what others wrote from steering the terminal.
+// Printable keeps the texts of others from steering the terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if isHarmless(r) {
@@ -97,7 +96,7 @@ func PrintableJSON(value []byte) []byte {
 // Millis writes milliseconds as a duration.
 func Millis(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
 
-// SMSFigures says what an SMS costs to send.
+// SMSFigures returns the size of an SMS in words.
 func SMSFigures(encoding string, units, segments int) string {
 	noun := "segments"
 	if segments == 1 {

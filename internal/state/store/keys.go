@@ -43,7 +43,7 @@ func IdempotencyKey(tenant, user, key string) string {
 	return "sluice:idem:" + hashTexts(tenant, user, key)
 }
 
-// ContentKey returns the value for a turn with this content, which is given as a hash.
+// ContentKey returns the value for a turn with this content, given as a hash.
 func ContentKey(content [32]byte) string { return "sluice:again:" + hex.EncodeToString(content[:16]) }
 
 // MemoryKey returns the list of a conversation's memory.

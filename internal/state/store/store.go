@@ -98,8 +98,7 @@ type Logs interface {
 	// log is removed. After ErrUnavailable the entry is in the log if a second try gets
 	// an EndError whose End is the entry's N.
 	AppendLog(ctx context.Context, turn string, a Append) error
-	// ReadLog returns the entries whose N is above after, in order and at most limit of them. The
-	// list is empty if there are no more now. The error is ErrNotFound if the log does not exist.
+	// ReadLog returns the entries whose N is above after, in order and at most limit of them. The list is empty after the last one. The error is ErrNotFound if the log does not exist.
 	ReadLog(ctx context.Context, turn string, after, limit int) ([]Entry, error)
 	// LogLeft returns how long a log is kept from now on, by the store's clock; 0: without end.
 	// ErrNotFound: the log does not exist.
@@ -174,8 +173,8 @@ type Values interface {
 	// Value returns a record.
 	Value(ctx context.Context, key string) (Value, error)
 	// PutValue replaces the record whose version is v.Version, and makes one if that is
-	// 0. It returns what is there afterwards: v with its new version; or with ErrConflict
-	// what was there already, the zero Value if nothing.
+	// 0. It returns the record as it is afterwards: v with its new version. With ErrConflict it
+	// returns the existing record, or the zero Value.
 	PutValue(ctx context.Context, key string, v Value, ttl time.Duration) (Value, error)
 	// KeepValue changes how long a record is kept, from now on.
 	KeepValue(ctx context.Context, key string, ttl time.Duration) error

@@ -4,7 +4,7 @@ import goredis "github.com/redis/go-redis/v9"
 
 // Scripts change several keys in one step. Rules that all keep:
 //
-//   - A negative integer is a refusal (see refusal), and then nothing was changed.
+//   - A negative integer is a refusal (see refusalOf), and then nothing was changed.
 //   - What needs memory is written first: a server without any refuses the first such
 //     command of a script, not a later one.
 //   - No clock: times to live count from now on the server's, whatever ours says.

@@ -81,7 +81,7 @@ func (l *listener) followChannels() {
 	// Ends: the subscription is closed, which run does.
 	// Waits: `Close`.
 	l.wg.Go(func() { l.wakeWatchers(sub.ChannelWithSubscriptions()) })
-	defer sub.Close() // ends observe
+	defer sub.Close() // ends wakeWatchers
 	asked := map[string]bool{}
 	for {
 		select {

@@ -69,8 +69,8 @@ func (c *modelCall) speaksFor(who *stream.Attribution) bool {
 	return c.speaker.AgentID == who.AgentID && c.speaker.NodeID == who.NodeID
 }
 
-// addModelCalls adds the data of model calls to the steps of an ended turn. A call without a step,
-// as no event reported it, gets a step of its own.
+// addModelCalls adds the data of model calls to the steps of an ended turn. A call that no event
+// has reported gets a step of its own.
 func (r *Recorder) addModelCalls() {
 	r.models.mu.Lock()
 	defer r.models.mu.Unlock()
