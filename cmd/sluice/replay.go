@@ -119,7 +119,7 @@ func (p program) rerunTurn(ctx context.Context, cfg settings.Config, r *recordin
 
 // showRest says what else was different of a turn that ran again.
 func (p program) showRest(got operate.Rerunning, r *recording.Recording) {
-	for _, what := range got.Asked {
+	for _, what := range got.Unanswered {
 		fmt.Fprintf(p.stdout, "asked, and not in the recording: %s\n", what)
 	}
 	if got.Unused > 0 {

@@ -33,7 +33,7 @@ type structured struct {
 	Text   string
 }
 
-// Question is one to a model of a configuration.
+// Question is a question to a model of a configuration.
 type Question struct {
 	Key    string // of the model; empty: default
 	Schema []byte // the text of a JSON Schema (2020-12)
@@ -44,8 +44,8 @@ type Question struct {
 // goes to out as one line. Errors are those of AskStructured, or
 // ErrNoModel.
 //
-// The limit of time is that of a turn. Fallbacks of the model count. The question has an
-// id, which goes along as X-Request-ID.
+// The limit of time is that of a turn. Fallbacks of the model count. The question has an id, sent
+// along as X-Request-ID.
 func AskModel(ctx context.Context, cfg settings.Config, q Question, out io.Writer, log zerolog.Logger) error {
 	models, err := openModels(ctx, cfg, log)
 	if err != nil {
@@ -63,8 +63,8 @@ func AskModel(ctx context.Context, cfg settings.Config, q Question, out io.Write
 	return askStructured(ctx, structured{Model: asked, Forms: models.Forms(), Schema: q.Schema, Text: q.Text}, out)
 }
 
-// askStructured asks, and writes the answer as one line. ErrSchema comes before anything
-// is sent; the error of an answer which does not fit is a *model.Invalid.
+// askStructured asks, and writes the answer as one line. It returns ErrSchema before it sends
+// anything, and a *model.Invalid if the answer does not fit.
 func askStructured(ctx context.Context, s structured, out io.Writer) error {
 	schema, err := model.NewSchema("answer", jsontext.Value(s.Schema))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package operate is what an operator does with the parts of a gateway and without one that
-// runs: to export a task, to sweep a store, to judge a router, to examine models, to ask one
-// of them, to run a recorded turn again. It knows no gateway: what needs one is given it.
+// Package operate has the commands of an operator that work on parts of a gateway, without a
+// running one. They export a task, sweep a store, judge a router, examine and ask models, and run a
+// recorded turn again. It does not know the gateway: a caller passes one if a command needs it.
 package operate

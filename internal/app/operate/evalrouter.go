@@ -1,9 +1,9 @@
-// This file judges a router by a set of requests whose right decisions are known: how often
-// it is right, how sure it is when it is, what it costs. It uses the real router and models
-// of a configuration and nothing else of a gateway: no agent runs and no tool is called.
+// This file judges a router by a set of requests with known decisions: how often it is right, how
+// sure it is then, and its cost. It uses the real router and models of a configuration and nothing
+// else of a gateway: no agent runs and no tool is called.
 //
-// Figures are counted in add and become shares in settle. A share with nothing to divide by
-// is -1 and not 0, which would look like a bad one.
+// countDecision counts the figures, and makeReport makes shares of them. A share that cannot be
+// computed is -1: 0 would look like a bad one.
 
 package operate
 
@@ -31,7 +31,7 @@ import (
 // RouterCase is one request of an evaluation set, with what should become of it.
 type RouterCase struct {
 	Input   string         `json:"input"`
-	Kind    string         `json:"kind"`               // what it is an example of
+	Kind    string         `json:"kind"`               // the kind of requests that it stands for
 	Agents  []string       `json:"agents,omitempty"`   // who should answer, the primary agent first
 	Want    string         `json:"decision,omitempty"` // clarify or fallback, in place of agents
 	History []RouterSpoken `json:"history,omitempty"`
@@ -43,8 +43,8 @@ type RouterSpoken struct {
 	Content string `json:"content"`
 }
 
-// RouterReport says how well a router did. Shares are from 0 to 1; -1: there was nothing to
-// count.
+// RouterReport says how well a router did. Shares are from 0 to 1, or -1 if they could not be
+// computed.
 type RouterReport struct {
 	Config    string  `json:"config"`
 	Model     string  `json:"model"` // its name
@@ -86,7 +86,7 @@ type RouterKind struct {
 	Accuracy float64 `json:"accuracy"`
 }
 
-// RouterBucket is what became of decisions of about the same confidence.
+// RouterBucket is the result of decisions of about the same confidence.
 type RouterBucket struct {
 	Confidence string  `json:"confidence"`
 	Decisions  int     `json:"decisions"`
@@ -148,24 +148,24 @@ func EvalRouter(ctx context.Context, cfg settings.Config, cases []RouterCase, ru
 		return RouterReport{}, err
 	}
 	defer models.Close()
-	r := deciding(models, cfg.Team)
+	r := newDecider(models, cfg.Team)
 	e := evaluation{report: RouterReport{Model: models.Link(cfg.Team.Settled().Config.Model).Name(), Cases: len(cases)}}
 	for run := range runs {
 		for i := range cases {
-			d := r.Decide(ctx, cases[i].request())
+			d := r.Decide(ctx, cases[i].toRequest())
 			if ctx.Err() != nil {
 				return RouterReport{}, context.Cause(ctx)
 			}
-			e.add(&cases[i], &d, run == 0)
+			e.countDecision(&cases[i], &d, run == 0)
 		}
 	}
-	return e.settle(), nil
+	return e.makeReport(), nil
 }
 
-// deciding returns a team that only decides.
+// newDecider returns a team that only decides.
 //
-// Its agents have no runners: Decide does not need them.
-func deciding(models *providers.Models, spec router.Spec) *router.Team {
+// Its agents lack runners: Decide does not need them.
+func newDecider(models *providers.Models, spec router.Spec) *router.Team {
 	spec = spec.Settled()
 	cfg := spec.Config
 	cfg.Asker = providers.NewAsker(models)
@@ -175,8 +175,8 @@ func deciding(models *providers.Models, spec router.Spec) *router.Team {
 	return router.New(cfg)
 }
 
-// request is the request as a client would send it.
-func (c *RouterCase) request() *chat.Request {
+// toRequest returns the request as a client would send it.
+func (c *RouterCase) toRequest() *chat.Request {
 	req := &chat.Request{Input: c.Input}
 	for _, h := range c.History {
 		role := chat.RoleUser
@@ -188,14 +188,14 @@ func (c *RouterCase) request() *chat.Request {
 	return req
 }
 
-// want returns the decision that a case wants.
-func (c *RouterCase) want() stream.Decision {
+// wantedDecision returns the decision that a case wants.
+func (c *RouterCase) wantedDecision() stream.Decision {
 	return stream.Decision(cmp.Or(c.Want, string(stream.Routed)))
 }
 
 // evaluation counts decisions.
 //
-// The zero value is ready. took has one entry for each decision, failed ones included.
+// The zero value is ready. elapsed has one entry for each decision, failed ones included.
 type evaluation struct {
 	report   RouterReport
 	right    int
@@ -218,14 +218,14 @@ type bucketSum struct {
 	sum      float64
 }
 
-// add counts one decision. reported says whether a wrong one is listed: a set that
+// countDecision counts one decision. reported says whether a wrong one is listed: a set that
 // is asked several times lists those of the first run.
-func (e *evaluation) add(c *RouterCase, d *router.Decided, reported bool) {
+func (e *evaluation) countDecision(c *RouterCase, d *router.Decided, reported bool) {
 	if e.byKind == nil {
 		e.byKind = map[string][2]int{}
 		e.byWant, e.byGot, e.bySame = map[stream.Decision]int{}, map[stream.Decision]int{}, map[stream.Decision]int{}
 	}
-	got, want := d.Route, c.want()
+	got, want := d.Route, c.wantedDecision()
 	e.report.Decisions++
 	e.elapsed = append(e.elapsed, d.Elapsed)
 	e.usage.Add(d.Usage)
@@ -239,21 +239,21 @@ func (e *evaluation) add(c *RouterCase, d *router.Decided, reported bool) {
 	if d.Err != nil {
 		e.report.Failed++
 	} else {
-		right = e.compare(c, got)
+		right = e.compareDecision(c, got)
 	}
 	k := e.byKind[c.Kind]
 	k[1]++
 	if right {
 		k[0]++
 	} else if reported {
-		e.report.Wrong = append(e.report.Wrong, RouterMistake{Input: c.Input, Want: c.text(), Got: gotText(d)})
+		e.report.Wrong = append(e.report.Wrong, RouterMistake{Input: c.Input, Want: c.wantText(), Got: gotText(d)})
 	}
 	e.byKind[c.Kind] = k
 }
 
-// compare counts a decision by what its case wants, and says whether it is right.
-func (e *evaluation) compare(c *RouterCase, got *stream.Route) (right bool) {
-	want, routed := c.want(), got.Decision == stream.Routed
+// compareDecision counts a decision by what its case wants, and says whether it is right.
+func (e *evaluation) compareDecision(c *RouterCase, got *stream.Route) (right bool) {
+	want, routed := c.wantedDecision(), got.Decision == stream.Routed
 	same := got.Decision == want
 	right = same && (!routed || got.AgentID == c.Agents[0])
 	e.byGot[got.Decision]++
@@ -261,7 +261,7 @@ func (e *evaluation) compare(c *RouterCase, got *stream.Route) (right bool) {
 		e.bySame[want]++
 	}
 	if got.Method == "model" {
-		e.bucket(got.Confidence, right)
+		e.addToBucket(got.Confidence, right)
 	}
 	if !right {
 		return false
@@ -273,11 +273,11 @@ func (e *evaluation) compare(c *RouterCase, got *stream.Route) (right bool) {
 	return true
 }
 
-// bucket notes a decision for the calibration: of those with a confidence of
-// 0.9, nine in ten should be right.
+// addToBucket counts a decision for the calibration: of those with a confidence of 0.9, nine in ten
+// should be right.
 //
 // right is that of the decision alone where the router asks back or falls back.
-func (e *evaluation) bucket(confidence float64, right bool) {
+func (e *evaluation) addToBucket(confidence float64, right bool) {
 	b := &e.buckets[bucketIndex(confidence)]
 	b.n++
 	b.sum += confidence
@@ -297,15 +297,15 @@ func bucketIndex(confidence float64) int {
 	return 0
 }
 
-// text shows what a case wants.
-func (c *RouterCase) text() string {
+// wantText shows the decision that a case wants.
+func (c *RouterCase) wantText() string {
 	if c.Want != "" {
 		return c.Want
 	}
 	return fmt.Sprint(c.Agents)
 }
 
-// gotText shows what was decided, or why nothing was.
+// gotText shows the decision, or the reason for a missing one.
 func gotText(d *router.Decided) string {
 	switch {
 	case d.Err != nil:
@@ -324,19 +324,19 @@ func sameIDs(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// settle makes shares of the counts.
+// makeReport makes shares of the counts.
 //
 // It is called once, after at least one decision.
-func (e *evaluation) settle() RouterReport {
+func (e *evaluation) makeReport() RouterReport {
 	r := &e.report
-	r.Accuracy, r.Set = share(e.right, r.Decisions), share(e.set, r.Decisions)
+	r.Accuracy, r.Set = shareOf(e.right, r.Decisions), shareOf(e.set, r.Decisions)
 	precision := func(d stream.Decision) Precision {
-		return Precision{share(e.bySame[d], e.byGot[d]), share(e.bySame[d], e.byWant[d])}
+		return Precision{shareOf(e.bySame[d], e.byGot[d]), shareOf(e.bySame[d], e.byWant[d])}
 	}
 	r.Clarify, r.Fallback = precision(stream.Clarified), precision(stream.FellBack)
 	for _, kind := range e.kinds {
 		k := e.byKind[kind]
-		r.Kinds = append(r.Kinds, RouterKind{kind, k[1], share(k[0], k[1])})
+		r.Kinds = append(r.Kinds, RouterKind{kind, k[1], shareOf(k[0], k[1])})
 	}
 	distance, judged := 0.0, 0
 	for i, name := range [...]string{"<0.5", "0.5-0.7", "0.7-0.9", ">=0.9"} {
@@ -344,35 +344,35 @@ func (e *evaluation) settle() RouterReport {
 		if b.n == 0 {
 			continue
 		}
-		mean, right := b.sum/float64(b.n), share(b.right, b.n)
-		r.Calibration = append(r.Calibration, RouterBucket{name, b.n, rounded(mean), right})
+		mean, right := b.sum/float64(b.n), shareOf(b.right, b.n)
+		r.Calibration = append(r.Calibration, RouterBucket{name, b.n, roundShare(mean), right})
 		distance += math.Abs(mean-right) * float64(b.n)
 		judged += b.n
 	}
 	if judged > 0 {
-		r.Error = rounded(distance / float64(judged))
+		r.Error = roundShare(distance / float64(judged))
 	}
-	r.Malformed = max(share(e.bad, e.attempts), 0)
+	r.Malformed = max(shareOf(e.bad, e.attempts), 0)
 	slices.Sort(e.elapsed)
 	r.P50, r.P95 = e.percentile(50), e.percentile(95)
-	r.Input = rounded(float64(e.usage.InputTokens) / float64(r.Decisions))
-	r.Output = rounded(float64(e.usage.OutputTokens+e.usage.ThinkingTokens) / float64(r.Decisions))
+	r.Input = roundShare(float64(e.usage.InputTokens) / float64(r.Decisions))
+	r.Output = roundShare(float64(e.usage.OutputTokens+e.usage.ThinkingTokens) / float64(r.Decisions))
 	return *r
 }
 
-// percentile is the duration, in ms, that p percent of the decisions kept to.
-// took is sorted.
+// percentile returns the duration, in ms, that p percent of the decisions kept to. e.elapsed must
+// be sorted.
 func (e *evaluation) percentile(p int) int64 {
 	return e.elapsed[min(len(e.elapsed)*p/100, len(e.elapsed)-1)].Milliseconds()
 }
 
-// share is part of whole, or -1 if there is nothing to divide by.
-func share(part, whole int) float64 {
+// shareOf returns part divided by whole, or -1 if whole is 0.
+func shareOf(part, whole int) float64 {
 	if whole == 0 {
 		return -1
 	}
-	return rounded(float64(part) / float64(whole))
+	return roundShare(float64(part) / float64(whole))
 }
 
-// rounded keeps three decimals.
-func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
+// roundShare keeps three decimals.
+func roundShare(f float64) float64 { return math.Round(f*1000) / 1000 }

@@ -54,7 +54,7 @@ func TestRequestOfACase(t *testing.T) {
 			{Role: chat.RoleUser, Parts: []chat.Part{{Text: "b"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "c"}}},
 		},
 	}}
-	if diff := cmp.Diff(want, c.request()); diff != "" {
+	if diff := cmp.Diff(want, c.toRequest()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -86,9 +86,9 @@ func TestFiguresOfDecisions(t *testing.T) {
 		{RouterCase{Input: "too clear", Kind: "single", Agents: []string{"a"}}, decided(stream.Clarified, "rule", 1, "clarification-agent")},
 		{RouterCase{Input: "nobody", Kind: "vague", Want: "fallback"}, failed},
 	} {
-		e.add(&tt.c, &tt.d, i < 6)
+		e.countDecision(&tt.c, &tt.d, i < 6)
 	}
-	got := e.settle()
+	got := e.makeReport()
 	want := RouterReport{
 		Decisions: 7, Accuracy: 0.571, Set: 0.429,
 		Clarify: Precision{0.5, 1}, Fallback: Precision{-1, 0},
@@ -103,8 +103,8 @@ func TestFiguresOfDecisions(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	e = evaluation{}
-	e.add(&RouterCase{Input: "nobody", Want: "fallback"}, &failed, true)
-	got = e.settle()
+	e.countDecision(&RouterCase{Input: "nobody", Want: "fallback"}, &failed, true)
+	got = e.makeReport()
 	if got.Clarify != (Precision{-1, -1}) || len(got.Calibration) != 0 || got.Error != 0 || got.Wrong[0] != (RouterMistake{"nobody", "fallback", "The model gave no answer"}) {
 		t.Errorf("with nothing to count: %+v", got)
 	}

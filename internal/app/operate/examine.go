@@ -1,6 +1,6 @@
-// This file tries what a gateway needs of a model with real requests, for sluice doctor: a
-// word, a call of a tool, a structured answer. What the models refuse on the way (members
-// of requests) is learned as in a running gateway, and reported.
+// This file tries the abilities that a gateway needs of a model, for sluice doctor: a word, a call
+// of a tool, a structured answer. Members of requests that the models refuse on the way are learned
+// as in a running gateway, and reported.
 
 package operate
 
@@ -19,9 +19,9 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Examined is what a model did when it was asked for what the gateway needs of it.
+// Examined has the results of the trials of a model.
 //
-// A trial that was not asked for, because the model gave no word, has Asked false.
+// A trial that was not made, because the model gave no word, has Tried false.
 type Examined struct {
 	Key, Provider, Model string
 	Word, Call, Object   Trial
@@ -34,14 +34,13 @@ type Examined struct {
 
 // Trial is one thing that a model was asked for.
 type Trial struct {
-	Asked   bool  // false: what was asked for before it did not come
+	Tried   bool  // false if an earlier trial has failed
 	Err     error // nil: it came
 	Elapsed time.Duration
 	Usage   chat.Usage
 }
 
-// Class returns the class of the trial's error, as a fallback would have it; empty if it
-// has none.
+// Class returns the class of the trial's error, as for a fallback, or an empty text.
 func (t Trial) Class() string { return model.Class(t.Err) }
 
 // errNoCall is the error of an answer without the call that was asked for.
@@ -50,8 +49,8 @@ var errNoCall = errors.New("the answer held no call of the tool")
 // ExamineModels asks each model of cfg for a word, a call of a tool and an object, one
 // after the other, and calls show with each model at once. Nothing falls back.
 //
-// A model that fails is no error: its trials say so. The error is that of models that
-// cannot be opened, or of ctx.
+// A failing model is not an error: its trials report that. The error is that of models that cannot
+// be opened, or of ctx.
 func ExamineModels(ctx context.Context, cfg settings.Config, show func(Examined), log zerolog.Logger) error {
 	models, err := openModels(ctx, cfg, log)
 	if err != nil {
@@ -60,7 +59,7 @@ func ExamineModels(ctx context.Context, cfg settings.Config, show func(Examined)
 	defer models.Close()
 	for _, m := range models.All() {
 		e := examination{ctx: log.WithContext(ctx), cfg: cfg, forms: models.Forms(), model: m}
-		show(e.run())
+		show(e.runTrials())
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -76,9 +75,9 @@ type examination struct {
 	model providers.Model
 }
 
-// run tries what a turn needs of a model, one after the other. What fails does
-// not keep the rest from being tried.
-func (e *examination) run() Examined {
+// runTrials tries the abilities one after the other. Once the model has given a word, a failure
+// does not prevent the other trials.
+func (e *examination) runTrials() Examined {
 	key := e.model.Key()
 	out := Examined{Key: key, Provider: e.model.Provider(), Model: e.model.Name()}
 	for _, spec := range e.cfg.Models {
@@ -86,55 +85,55 @@ func (e *examination) run() Examined {
 			out.Context = spec.Context
 		}
 	}
-	out.Word = e.try(e.word)
+	out.Word = e.makeTrial(e.askWord)
 	if out.Word.Err == nil {
-		out.Call = e.try(func(ctx context.Context, t *Trial) error { return e.call(ctx, t, false) })
+		out.Call = e.makeTrial(func(ctx context.Context, t *Trial) error { return e.askCall(ctx, t, false) })
 		if out.Call.Err == errNoCall {
 			out.Forced = true
-			out.Call = e.try(func(ctx context.Context, t *Trial) error { return e.call(ctx, t, true) })
+			out.Call = e.makeTrial(func(ctx context.Context, t *Trial) error { return e.askCall(ctx, t, true) })
 		}
-		out.Object = e.try(e.object)
+		out.Object = e.makeTrial(e.askObject)
 	}
 	out.Mode = string(e.forms.Mode(key))
 	out.Learned = e.model.Learned().Omit()
 	return out
 }
 
-// try makes one trial, which may take as long as a turn.
-func (e *examination) try(ask func(context.Context, *Trial) error) Trial {
+// makeTrial makes one trial, with the timeout of a turn.
+func (e *examination) makeTrial(ask func(context.Context, *Trial) error) Trial {
 	ctx, cancel := context.WithTimeout(e.ctx, e.cfg.TurnTimeout())
 	defer cancel()
-	t := Trial{Asked: true}
+	t := Trial{Tried: true}
 	began := time.Now()
 	t.Err = ask(ctx, &t)
 	t.Elapsed = time.Since(began)
 	return t
 }
 
-// question is a request without history.
-func question(text string) *chat.ModelRequest {
+// newQuestion is a request without history.
+func newQuestion(text string) *chat.ModelRequest {
 	return &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: text}}}}}
 }
 
-// word asks for one word: is the model there, and does the key fit?
-func (e *examination) word(ctx context.Context, t *Trial) error {
-	return e.model.Stream(ctx, question("Answer with the one word: ready"), t.note)
+// askWord asks for one word: is the model there, and does the key fit?
+func (e *examination) askWord(ctx context.Context, t *Trial) error {
+	return e.model.Stream(ctx, newQuestion("Answer with the one word: ready"), t.recordUsage)
 }
 
-// note notes what an answer used.
-func (t *Trial) note(c *chat.Chunk) error {
+// recordUsage records the tokens that an answer has used.
+func (t *Trial) recordUsage(c *chat.Chunk) error {
 	if c.Usage != nil {
 		t.Usage = *c.Usage
 	}
 	return nil
 }
 
-// call has the model call a tool. With force it must; models that cannot be
+// askCall has the model call a tool. With force it must; models that cannot be
 // forced are asked again without.
 //
 // errNoCall is returned as it is, for run to compare it.
-func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
-	req := question("What is the weather in Paris? Use the tool get_weather.")
+func (e *examination) askCall(ctx context.Context, t *Trial, force bool) error {
+	req := newQuestion("What is the weather in Paris? Use the tool get_weather.")
 	req.ForceTool = force
 	req.Tools = &tool.Set{Specs: []tool.Spec{{
 		Name: "get_weather", Description: "Tells the weather in a city.",
@@ -145,7 +144,7 @@ func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
 		for i := range c.Parts {
 			called = called || c.Parts[i].Call != nil
 		}
-		return t.note(c)
+		return t.recordUsage(c)
 	})
 	if err == nil && !called {
 		err = errNoCall
@@ -153,13 +152,13 @@ func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
 	return err
 }
 
-// object asks for a structured answer, by the way that turns would take.
-func (e *examination) object(ctx context.Context, t *Trial) error {
+// askObject asks for a structured answer, by the way that turns would take.
+func (e *examination) askObject(ctx context.Context, t *Trial) error {
 	schema, err := model.NewSchema("capital", jsontext.Value(`{"type":"object","properties":{"capital":{"type":"string"}},"required":["capital"],"additionalProperties":false}`))
 	if err != nil {
 		return err
 	}
-	got, err := e.forms.Ask(ctx, e.model, question("What is the capital of France?"), schema, model.AskOptions{})
+	got, err := e.forms.Ask(ctx, e.model, newQuestion("What is the capital of France?"), schema, model.AskOptions{})
 	t.Usage = got.Usage
 	return err
 }

@@ -54,7 +54,7 @@ func modelAt(t *testing.T, m geminisim.Model, script string) string {
 func inShort(e Examined) string {
 	trial := func(t Trial) string {
 		switch {
-		case !t.Asked:
+		case !t.Tried:
 			return "not asked"
 		case errors.Is(t.Err, errNoCall):
 			return "no call"

@@ -1,7 +1,7 @@
-// This file writes a task of the store and the configuration around it as files, in the layout
-// that the contract gives: tasks, agents, workflows and config under one folder. It reads the
-// store while a gateway may run. No secret is written: what came out of a variable stands as
-// ${NAME}, as in the file, and another secret is left out.
+// This file writes a task of the store and the configuration around it as files, in the layout that
+// the contract gives: tasks, agents, workflows and config under one folder. It reads the store
+// while a gateway may run. No secret is written: a value from a variable stands as ${NAME}, as in
+// the file, and any other secret is left out.
 
 package operate
 
@@ -35,9 +35,8 @@ import (
 // ErrNoExport says that the store of a configuration cannot be read by another process.
 var ErrNoExport = errors.New("there is nothing to read: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; what a process keeps in its memory no other one sees")
 
-// Export writes a task, what belongs to it, and what is configured, as files under dir. It
-// reads only, so a gateway may run at the same time. The configuration is that which is given,
-// which may be newer than the task.
+// Export writes a task, its records and the configuration as files under dir. It reads only, so a
+// gateway may run at the same time. The configuration is cfg, and may be newer than the task.
 //
 // A task that does not exist is an error with a text for people; ErrNoExport says that another
 // process cannot read the store. Files of an earlier export are replaced one by one.
@@ -55,15 +54,15 @@ func Export(ctx context.Context, cfg settings.Config, id, dir string) error {
 		return err
 	}
 	x := &exporting{dir: dir, id: id, hide: redact.New(secretsOf(cfg)), messages: map[string]int{}}
-	if err := errors.Join(x.checkpoints(ctx, st), x.sessions(ctx, st)); err != nil {
+	if err := errors.Join(x.writeCheckpoints(ctx, st), x.writeSessions(ctx, st)); err != nil {
 		return err
 	}
 	doc.Agent = cmp.Or(x.agent, doc.Agent)
 	// The document is written behind the records: who finds it finds them.
-	if err := errors.Join(x.replace(x.of("trace.json"), x.counted(trace)), x.replace(x.of("task.json"), doc)); err != nil {
+	if err := errors.Join(x.writeJSON(x.pathOf("trace.json"), x.countMessages(trace)), x.writeJSON(x.pathOf("task.json"), doc)); err != nil {
 		return err
 	}
-	return errors.Join(x.configuration(cfg), x.file(cfg.Path))
+	return errors.Join(x.writeConfiguration(cfg), x.writeFile(cfg.Path))
 }
 
 // exporting is one export.
@@ -74,11 +73,12 @@ type exporting struct {
 	messages map[string]int // of sessions
 }
 
-// of returns the path of a file of the task.
-func (x *exporting) of(name string) string { return filepath.Join(x.dir, "tasks", x.id, name) }
+// pathOf returns the path of a file of the task.
+func (x *exporting) pathOf(name string) string { return filepath.Join(x.dir, "tasks", x.id, name) }
 
-// counted returns a trace whose sessions have as many messages as their records.
-func (x *exporting) counted(trace []byte) any {
+// countMessages returns the trace with the numbers of messages that the records of its sessions
+// have.
+func (x *exporting) countMessages(trace []byte) any {
 	t := new(record.Trace)
 	if err := json.Unmarshal(trace, t); err != nil { // it was encoded here: cannot happen
 		return json.RawMessage(trace)
@@ -95,10 +95,10 @@ func (x *exporting) counted(trace []byte) any {
 // promptFile matches the name of a file with a prompt in a configuration file.
 var promptFile = regexp.MustCompile(`(?m)\bprompt_file["']?:\s*["']?([^"'\s,}#]+)`)
 
-// file writes the configuration file as it is, so that values that come out of the environment
+// writeFile writes the configuration file as it is, so that values that come out of the environment
 // stand there by the names of their variables, and the files with prompts that it names. A
 // secret that somebody wrote into it is left out.
-func (x *exporting) file(path string) error {
+func (x *exporting) writeFile(path string) error {
 	if path == "" {
 		return nil
 	}
@@ -110,10 +110,10 @@ func (x *exporting) file(path string) error {
 		return err
 	}
 	into := filepath.Join(x.dir, "config")
-	if err := x.prompts(path, text, into); err != nil {
+	if err := x.writePrompts(path, text, into); err != nil {
 		return err
 	}
-	return write(filepath.Join(into, "sluice.yaml"), []byte(quoteMarks(x.hide.Text(string(text)))))
+	return writeWhole(filepath.Join(into, "sluice.yaml"), []byte(quoteMarks(x.hide.Text(string(text)))))
 }
 
 // quoteMarks quotes the marks of the redaction in YAML: without quotes [redacted] would be a list. A
@@ -171,8 +171,8 @@ func beginsBehindValue(line string) bool {
 	return trimmed == "" || strings.ContainsAny(trimmed[:1], ",]}") || trimmed[0] == '#' && len(trimmed) < len(line)
 }
 
-// prompts writes the files with prompts that the configuration file at path, with text, names.
-func (x *exporting) prompts(path string, text []byte, into string) error {
+// writePrompts writes the files with prompts that the configuration file at path, with text, names.
+func (x *exporting) writePrompts(path string, text []byte, into string) error {
 	for _, m := range promptFile.FindAllSubmatch(text, -1) {
 		name := string(m[1])
 		if !filepath.IsLocal(name) { // it is where it was
@@ -180,7 +180,7 @@ func (x *exporting) prompts(path string, text []byte, into string) error {
 		}
 		prompt, err := os.ReadFile(filepath.Join(filepath.Dir(path), name))
 		if err == nil {
-			err = write(filepath.Join(into, name), []byte(x.hide.Text(string(prompt))))
+			err = writeWhole(filepath.Join(into, name), []byte(x.hide.Text(string(prompt))))
 		}
 		if err != nil {
 			return err
@@ -189,8 +189,8 @@ func (x *exporting) prompts(path string, text []byte, into string) error {
 	return nil
 }
 
-// checkpoints writes those of a run, each with the whole state.
-func (x *exporting) checkpoints(ctx context.Context, st store.Store) error {
+// writeCheckpoints writes those of a run, each with the whole state.
+func (x *exporting) writeCheckpoints(ctx context.Context, st store.Store) error {
 	run, err := records.Of(st).Runs.LoadShown(ctx, x.id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // it is not a run
@@ -202,7 +202,7 @@ func (x *exporting) checkpoints(ctx context.Context, st store.Store) error {
 		c, err := run.Checkpoint(ctx, n)
 		if err == nil {
 			x.agent = c.State.CurrentAgent
-			err = x.replace(x.of(fmt.Sprintf("checkpoint_%03d.json", n)), c)
+			err = x.writeJSON(x.pathOf(fmt.Sprintf("checkpoint_%03d.json", n)), c)
 		}
 		if err != nil {
 			return err
@@ -211,8 +211,8 @@ func (x *exporting) checkpoints(ctx context.Context, st store.Store) error {
 	return nil
 }
 
-// sessions writes those of a task's sub-agents. What has gone meanwhile is left out.
-func (x *exporting) sessions(ctx context.Context, st store.Store) error {
+// writeSessions writes those of a task's sub-agents. Sessions that have expired meanwhile are left out.
+func (x *exporting) writeSessions(ctx context.Context, st store.Store) error {
 	sessions := records.Of(st).Sessions
 	ids, err := sessions.Of(ctx, x.id)
 	for _, session := range ids {
@@ -223,7 +223,7 @@ func (x *exporting) sessions(ctx context.Context, st store.Store) error {
 		}
 		if err == nil {
 			x.messages[session] = len(kept.MessageHistory)
-			err = x.replace(x.of(filepath.Join("sessions", session+".json")), kept)
+			err = x.writeJSON(x.pathOf(filepath.Join("sessions", session+".json")), kept)
 		}
 		if err != nil {
 			break
@@ -235,12 +235,12 @@ func (x *exporting) sessions(ctx context.Context, st store.Store) error {
 	return nil
 }
 
-// configuration writes the files of the configuration. JSON is YAML, too.
+// writeConfiguration writes the files of the configuration. JSON is YAML, too.
 //
 // The files are JSON also where their names end in .yaml.
-func (x *exporting) configuration(cfg settings.Config) error {
+func (x *exporting) writeConfiguration(cfg settings.Config) error {
 	for name, value := range configurationFiles(cfg) {
-		if err := x.replace(filepath.Join(x.dir, filepath.FromSlash(name)), value); err != nil {
+		if err := x.writeJSON(filepath.Join(x.dir, filepath.FromSlash(name)), value); err != nil {
 			return err
 		}
 	}
@@ -274,8 +274,8 @@ func configurationFiles(cfg settings.Config) map[string]any {
 	return files
 }
 
-// replace writes a value as JSON, without the secrets of the configuration.
-func (x *exporting) replace(path string, value any) error {
+// writeJSON writes a value as JSON, without the secrets of the configuration.
+func (x *exporting) writeJSON(path string, value any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -283,14 +283,14 @@ func (x *exporting) replace(path string, value any) error {
 	if err := enc.Encode(value); err != nil {
 		return err
 	}
-	return write(path, x.hide.JSON(text.Bytes()))
+	return writeWhole(path, x.hide.JSON(text.Bytes()))
 }
 
-// write writes a file whole or not at all.
+// writeWhole writes a file whole or not at all.
 //
 // It is written next to its place and renamed, after it has reached the disk. The folder gets
 // 0700 and the file 0600, as answers may be private.
-func write(path string, text []byte) (err error) {
+func writeWhole(path string, text []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -328,11 +328,11 @@ type exportModel struct {
 	APIKey   string `json:"api_key"`
 }
 
-// An agent without a model of its own gets the default one. Its temperature is left out
-// where it is the model's.
+// exportedAgent returns an agent under the names of the layout. An agent without a model of its own
+// gets the default one, and a temperature only if it has its own.
 func exportedAgent(a router.AgentSpec, cfg settings.Config, w written) exportAgent {
 	google := providers.Google(cfg.Config)
-	text := func(value, key string) string { return w.text(value, "agents", a.ID, key) }
+	text := func(value, key string) string { return w.textAt(value, "agents", a.ID, key) }
 	out := exportAgent{
 		Name: a.ID, Role: text(a.Role, "role"), SystemPrompt: text(a.Prompt, "prompt"), Tools: a.Tools, MaxIterations: a.MaxSteps, Temperature: a.Temperature,
 		Model: exportModel{Endpoint: google.BaseURL, Model: google.Model, APIKey: "${GEMINI_API_KEY}"},
@@ -346,22 +346,21 @@ func exportedAgent(a router.AgentSpec, cfg settings.Config, w written) exportAge
 	for _, m := range cfg.Models {
 		if m.Key == a.Model || a.Model == "" && m.Key == model.DefaultKey {
 			out.Model = exportModel{
-				Endpoint: w.text(m.Endpoint, "models", m.Key, "endpoint"), Model: w.text(m.Model, "models", m.Key, "model"), APIKey: keyOf(m, w),
+				Endpoint: w.textAt(m.Endpoint, "models", m.Key, "endpoint"), Model: w.textAt(m.Model, "models", m.Key, "model"), APIKey: keyOf(m, w),
 			}
 		}
 	}
 	return out
 }
 
-// keyOf names the key of a model. Those of servers of one's own have none. One that is in the
-// file itself is not shown, and one that the file does not have comes from the variable of
-// its provider.
+// keyOf names the key of a model. It is empty for a model without a key. A key in the file itself
+// is not shown. A key that the file does not have comes from the variable of its provider.
 func keyOf(m model.Spec, w written) string {
 	if m.APIKey.Reveal() == "" {
 		return ""
 	}
-	if _, ok := w.at([]string{"models", m.Key, "api_key"}); ok {
-		return w.text(redact.Mark, "models", m.Key, "api_key")
+	if _, ok := w.lookUp([]string{"models", m.Key, "api_key"}); ok {
+		return w.textAt(redact.Mark, "models", m.Key, "api_key")
 	}
 	if name := model.KeyOf(cmp.Or(m.Preset, m.Provider), providers.Protocols()); name != "" {
 		return "${" + name + "}"
@@ -389,16 +388,16 @@ type exportServerConfig struct {
 	Builtin string            `json:"builtin,omitempty"`
 }
 
-// exportedServers returns the servers as they are written. Of one whose file has gone no value
-// is shown that may be a secret.
+// exportedServers returns the servers as they are written. For a server whose file is missing,
+// values that may be secret are not shown.
 func exportedServers(configured servers.List, w written) map[string][]exportServer {
 	all := []exportServer{}
 	for _, s := range configured {
 		shown := func(value string, place ...string) string {
 			if _, ok := w[s.Name]; !ok {
-				return hidden(s, value)
+				return hideExpanded(s, value)
 			}
-			return w.text(value, append([]string{s.Name}, place...)...)
+			return w.textAt(value, append([]string{s.Name}, place...)...)
 		}
 		out := exportServerConfig{Command: shown(s.Command, "command"), Builtin: s.Builtin}
 		if s.URL != "" {
@@ -407,15 +406,15 @@ func exportedServers(configured servers.List, w written) map[string][]exportServ
 		for i, arg := range s.Args {
 			out.Args = append(out.Args, shown(arg, "args", strconv.Itoa(i)))
 		}
-		out.Env = w.secrets(s.Env, s.Name, "env")
-		out.Headers = w.secrets(s.Headers, s.Name, "headers")
+		out.Env = w.secretValues(s.Env, s.Name, "env")
+		out.Headers = w.secretValues(s.Headers, s.Name, "headers")
 		all = append(all, exportServer{s.Name, string(s.Transport), out, s.Timeout.Seconds(), s.Fallback})
 	}
 	return map[string][]exportServer{"servers": all}
 }
 
-// hidden returns a text of a server without what came out of variables.
-func hidden(s servers.Server, text string) string {
+// hideExpanded returns a text of a server without the values of variables.
+func hideExpanded(s servers.Server, text string) string {
 	for _, secret := range s.Expanded {
 		if secret.Reveal() != "" {
 			text = strings.ReplaceAll(text, secret.Reveal(), redact.Mark)
@@ -424,14 +423,14 @@ func hidden(s servers.Server, text string) string {
 	return text
 }
 
-// secrets returns the values of an object of a server, each as it is written.
-func (w written) secrets(values map[string]config.Secret, server, key string) map[string]string {
+// secretValues returns the values of an object of a server, each as it is written.
+func (w written) secretValues(values map[string]config.Secret, server, key string) map[string]string {
 	if len(values) == 0 {
 		return nil
 	}
 	out := map[string]string{}
 	for name, value := range values {
-		out[name] = w.secret(name, value.Reveal(), server, key, name)
+		out[name] = w.secretAt(name, value.Reveal(), server, key, name)
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func secretsOf(cfg settings.Config) []string {
 			isSecret[v.Reveal()] = true
 		}
 		for name, v := range s.Headers {
-			text, isWritten := sources.at([]string{s.Name, "headers", name})
+			text, isWritten := sources.lookUp([]string{s.Name, "headers", name})
 			if isWritten && text == v.Reveal() && !redact.SecretName(name) {
 				isPlain[text], isPlain[v.Credentials()] = true, true
 			}

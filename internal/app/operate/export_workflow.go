@@ -60,12 +60,12 @@ type exportEdge struct {
 // exportedWorkflow returns a workflow under the names of the layout.
 func exportedWorkflow(d *graph.Definition, w written) exportWorkflow {
 	out := exportWorkflow{
-		Name: d.Name, Description: w.text(d.Description, "workflows", d.Name, "description"), Patterns: []string{}, Nodes: map[string]exportNode{}, Edges: []exportEdge{},
+		Name: d.Name, Description: w.textAt(d.Description, "workflows", d.Name, "description"), Patterns: []string{}, Nodes: map[string]exportNode{}, Edges: []exportEdge{},
 		Entry: d.Entry, Checkpoints: d.Checkpoints, MaxIterations: d.MaxIterations, Answer: d.Answer, Kind: d.Kind,
 		RetentionDays: d.RetentionDays, Timeout: d.Timeout.Seconds(),
 	}
 	for _, n := range d.Nodes {
-		of := func(value, key string) string { return w.text(value, "workflows", d.Name, "nodes", n.ID, key) }
+		of := func(value, key string) string { return w.textAt(value, "workflows", d.Name, "nodes", n.ID, key) }
 		out.Nodes[n.ID] = exportNode{
 			Type: n.Type, Agent: n.Agent, Tool: n.Tool, Pattern: n.Pattern, Input: of(n.Input, "input"), Expression: of(n.Expression, "expression"),
 			Prompt: of(n.Prompt, "prompt"), Schema: json.RawMessage(n.Schema), OnTimeout: n.OnTimeout, Approvers: n.Approvers,

@@ -96,19 +96,19 @@ func TestWrittenValues(t *testing.T) {
 		{[]string{"a", "list", "2"}, "value"}, {[]string{"a", "list", "-1"}, "value"}, {[]string{"a", "list", "x"}, "value"}, {[]string{"b", "c"}, "value"},
 		{[]string{"a", "n"}, "value"}, {[]string{"a", "plain", "deeper"}, "value"}, {nil, "value"},
 	} {
-		if got := w.text("value", tt.place...); got != tt.text {
+		if got := w.textAt("value", tt.place...); got != tt.text {
 			t.Errorf("%q is %q, want %q", tt.place, got, tt.text)
 		}
 	}
 	for name, want := range map[string]string{"plain": "value", "TOKEN": "[redacted]", "from": "${KEY}", "gone": "[redacted]"} {
-		if got := w.secret(name, "value", "a", name); got != want {
+		if got := w.secretAt(name, "value", "a", name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if got := w.secrets(map[string]config.Secret{"plain": "p", "TOKEN": "t"}, "x", "a"); len(got) != 2 || got["plain"] != "[redacted]" {
+	if got := w.secretValues(map[string]config.Secret{"plain": "p", "TOKEN": "t"}, "x", "a"); len(got) != 2 || got["plain"] != "[redacted]" {
 		t.Errorf("of a server that is not in the file: %v", got)
 	}
-	if w.secrets(nil, "a", "env") != nil || readWritten("/nowhere/sluice.yaml") != nil || readWritten("") != nil {
+	if w.secretValues(nil, "a", "env") != nil || readWritten("/nowhere/sluice.yaml") != nil || readWritten("") != nil {
 		t.Error("what is not there has values")
 	}
 }

@@ -1,5 +1,5 @@
-// This file finds out which values of the configuration came out of variables: a value does
-// not say it, so that the files are read again as they are written.
+// This file finds the values of the configuration that came out of variables. A value does not show
+// its origin, so the files are read again as they are written.
 
 package operate
 
@@ -15,11 +15,11 @@ import (
 	"sluice/mcpclient/servers"
 )
 
-// written is a file of the configuration with ${NAME} in place of the values of variables.
-// nil: there is none.
+// written is a file of the configuration with ${NAME} in place of the values of variables. nil
+// stands for a missing file.
 type written map[string]any
 
-// readWritten reads a file; nil: it has gone since it was read, or there is none.
+// readWritten reads a file. It returns nil if path is empty or the file cannot be read.
 func readWritten(path string) written {
 	if path == "" {
 		return nil
@@ -45,29 +45,29 @@ func serversWritten(cfg settings.Config, f written) written {
 	return all
 }
 
-// text returns what is written at a place, keys and numbers of a list, if a variable stands
-// in it; else the value.
-func (w written) text(value string, place ...string) string {
-	if text, ok := w.at(place); ok && strings.Contains(text, "${") {
+// textAt returns the text at a place, keys and numbers of a list, if a variable stands in it; else
+// the value.
+func (w written) textAt(value string, place ...string) string {
+	if text, ok := w.lookUp(place); ok && strings.Contains(text, "${") {
 		return text
 	}
 	return value
 }
 
-// secret is text for a value that may be a secret by its name: one that is written without
+// secretAt is textAt for a value that may be a secret by its name: a value that is written without
 // a variable is not shown then.
-func (w written) secret(name, value string, place ...string) string {
-	if text := w.text("", place...); text != "" {
+func (w written) secretAt(name, value string, place ...string) string {
+	if text := w.textAt("", place...); text != "" {
 		return text
 	}
-	if _, ok := w.at(place); !ok || redact.SecretName(name) {
+	if _, ok := w.lookUp(place); !ok || redact.SecretName(name) {
 		return redact.Mark
 	}
 	return value
 }
 
-// at returns the text at a place.
-func (w written) at(place []string) (string, bool) {
+// lookUp returns the text at a place.
+func (w written) lookUp(place []string) (string, bool) {
 	var value any = map[string]any(w)
 	for _, key := range place {
 		switch v := value.(type) {

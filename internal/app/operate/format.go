@@ -7,8 +7,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// CheckFormat wants of the flags of a command what POST /channels/{channel}/format wants of
-// its fields, and makes them clean. What is empty is not given. The error names the flag.
+// CheckFormat wants of the flags of a command what POST /channels/{channel}/format wants of its
+// fields, and makes them clean. An empty value counts as not given. The error names the flag.
 func CheckFormat(reader *style.Reader, subject *string) error {
 	for _, f := range []struct {
 		flag  string

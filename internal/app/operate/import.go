@@ -83,8 +83,8 @@ type importing struct {
 	warnings []string
 }
 
-// warn adds a line for people about a file of the folder.
-func (im *importing) warn(name, format string, args ...any) {
+// addWarning adds a line for people about a file of the folder.
+func (im *importing) addWarning(name, format string, args ...any) {
 	im.warnings = append(im.warnings, name+": "+fmt.Sprintf(format, args...))
 }
 
@@ -151,10 +151,10 @@ func (im *importing) loadConfiguration(load func(path string) (settings.Config, 
 			im.text = text
 		} else {
 			im.tree = members{}
-			im.warn(name, "is not read: %v", err)
+			im.addWarning(name, "is not read: %v", err)
 		}
 		if strings.Contains(string(text), redact.Mark) {
-			im.warn(name, "write a value in place of each %s", redact.Mark)
+			im.addWarning(name, "write a value in place of each %s", redact.Mark)
 		}
 	}
 	if !same {
@@ -291,7 +291,7 @@ func (im *importing) renameMembers(name string, doc members, renames map[string]
 		case ours != key || slices.Contains(same, key):
 			out[ours] = escapeDollarsIn(doc[key])
 		default:
-			im.warn(name, "%s is left out: the configuration has no key for it", key)
+			im.addWarning(name, "%s is left out: the configuration has no key for it", key)
 		}
 	}
 	return out
@@ -353,7 +353,7 @@ func (im *importing) replaceSecret(name, value string, words ...string) string {
 		return "${" + strings.TrimPrefix(value, "$") + "}"
 	}
 	made := strings.Trim(notName.ReplaceAllString(strings.ToUpper(strings.Join(words, "_")), "_"), "_")
-	im.warn(name, "set the variable %s: the value of %s is not copied", made, words[len(words)-1])
+	im.addWarning(name, "set the variable %s: the value of %s is not copied", made, words[len(words)-1])
 	return "${" + made + "}"
 }
 

@@ -51,16 +51,16 @@ func (im *importing) importAgent(name string, doc members, asked *askedModels) {
 	role, _ := out["role"].(string)
 	if had == nil {
 		// The role is the purpose of the agent. A prompt says that purpose too.
-		out["description"] = shorten(cmp.Or(textOf(out["description"]), role, id), 300)
+		out["description"] = shortenText(cmp.Or(textOf(out["description"]), role, id), 300)
 		if out["prompt"] != nil {
 			delete(out, "role")
 		}
 	} else if textOf(had["role"]) == "" {
-		out["description"] = shorten(cmp.Or(role, textOf(had["description"])), 300)
+		out["description"] = shortenText(cmp.Or(role, textOf(had["description"])), 300)
 		delete(out, "role")
 	}
 	if role := textOf(out["role"]); role != "" {
-		out["role"] = shorten(role, 200)
+		out["role"] = shortenText(role, 200)
 	}
 	for key, usual := range map[string]string{"max_steps": "10", "temperature": "0.7"} {
 		if number, ok := out[key].(json.Number); ok && number.String() == usual && had[key] == nil {
@@ -91,8 +91,8 @@ func idOf(name string, doc members) string {
 
 func textOf(value any) string { text, _ := value.(string); return text }
 
-// shorten returns the beginning of a text, with at most so many characters.
-func shorten(text string, most int) string {
+// shortenText returns the beginning of a text, with at most so many characters.
+func shortenText(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -114,7 +114,7 @@ func (im *importing) toolsOf(name string, value any) (out []any) {
 	for _, item := range itemsOf(value) {
 		tool, err := im.qualifyTool(textOf(item))
 		if err != nil {
-			im.warn(name, "the tool %s is left out: %v", textOf(item), err)
+			im.addWarning(name, "the tool %s is left out: %v", textOf(item), err)
 			continue
 		}
 		if !slices.Contains(out, any(tool)) {
@@ -334,7 +334,7 @@ func (a *askedModels) freeKey(doc members) string {
 func (a *askedModels) keyOf(name string, doc members) string {
 	for _, member := range slices.Sorted(maps.Keys(membersOf(doc["llm_config"]))) {
 		if !slices.Contains([]string{"endpoint", "model", "api_key"}, member) {
-			a.im.warn(name, "llm_config/%s is left out: the configuration has no key for it", member)
+			a.im.addWarning(name, "llm_config/%s is left out: the configuration has no key for it", member)
 		}
 	}
 	return a.keys[ownText(doc)]

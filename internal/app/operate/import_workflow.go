@@ -70,7 +70,7 @@ func (im *importing) patternsOf(name string, doc, nodes members) []any {
 	}
 	for _, pattern := range patterns {
 		if !used[textOf(pattern)] {
-			im.warn(name, "no node has the pattern %s, so it is left out", textOf(pattern))
+			im.addWarning(name, "no node has the pattern %s, so it is left out", textOf(pattern))
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (im *importing) nodeSection(name, id string, doc members) members {
 	if tool := textOf(out["tool"]); tool != "" {
 		found, err := im.qualifyTool(tool)
 		if err != nil {
-			im.warn(name, "the tool %s of the node %s: %v", tool, id, err)
+			im.addWarning(name, "the tool %s of the node %s: %v", tool, id, err)
 			found = tool
 		}
 		out["tool"] = found

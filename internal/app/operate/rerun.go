@@ -11,19 +11,19 @@ import (
 	"sluice/internal/state/task/recording"
 )
 
-// Gateway is one that answers the request of a recording.
+// Gateway is a gateway that answers the request of a recording.
 type Gateway interface {
 	http.Handler
 	Close()
 }
 
-// Rerunning is what came of a turn that was run again.
+// Rerunning is the result of a turn that was run again.
 type Rerunning struct {
-	Body []byte // what the client gets
-	// Asked is what was asked that the recording has no answer to, Unused how many of its
-	// answers nobody asked for.
-	Asked  []string
-	Unused int
+	Body []byte // the client's reply
+	// Unanswered are the requests that the recording cannot answer, and Unused is the number of its
+	// answers that were not requested.
+	Unanswered []string
+	Unused     int
 }
 
 // Rerun answers the request of a recording with the inputs of the recording, and nothing
@@ -55,7 +55,7 @@ func Rerun(ctx context.Context, cfg settings.Config, r *recording.Recording, spe
 	}
 	client := player.Client()
 	client.Serve(g, req)
-	out.Asked, out.Unused = player.Extra()
+	out.Unanswered, out.Unused = player.Extra()
 	out.Body = client.Body()
 	return out, context.Cause(ctx)
 }

@@ -94,8 +94,8 @@ func TestRerun(t *testing.T) {
 			g = &asking{upstream: player.Around(nil, "")}
 			return g, nil
 		})
-		if err != nil || len(got.Asked) > 0 || got.Unused > 0 || g.closed != 1 {
-			t.Errorf("%v, asked %q, unused %d, closed %d times", err, got.Asked, got.Unused, g.closed)
+		if err != nil || len(got.Unanswered) > 0 || got.Unused > 0 || g.closed != 1 {
+			t.Errorf("%v, asked %q, unused %d, closed %d times", err, got.Unanswered, got.Unused, g.closed)
 		}
 		if d, reordered := r.Compare(got.Body); d != nil || reordered || !bytes.Contains(got.Body, []byte("data: Hello")) {
 			t.Errorf("it differs: %v\n%s", d, got.Body)
@@ -109,8 +109,8 @@ func TestRerunOfAnotherTurn(t *testing.T) {
 	got, err := Rerun(t.Context(), settings.Config{}, recorded(t, false), 0, func(_ context.Context, _ settings.Config, _ *recording.Player, _ store.Store) (Gateway, error) {
 		return &asking{upstream: says("Goodbye")}, nil
 	})
-	if err != nil || got.Unused != 1 || len(got.Asked) != 0 || !bytes.Contains(got.Body, []byte("Goodbye")) {
-		t.Errorf("%v, asked %q, unused %d: %s", err, got.Asked, got.Unused, got.Body)
+	if err != nil || got.Unused != 1 || len(got.Unanswered) != 0 || !bytes.Contains(got.Body, []byte("Goodbye")) {
+		t.Errorf("%v, asked %q, unused %d: %s", err, got.Unanswered, got.Unused, got.Body)
 	}
 	broken := errors.New("no gateway")
 	if _, err := Rerun(t.Context(), settings.Config{}, recorded(t, false), 0, func(context.Context, settings.Config, *recording.Player, store.Store) (Gateway, error) {

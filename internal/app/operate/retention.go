@@ -19,9 +19,10 @@ import (
 // ErrNoRetention says that the store of a configuration cannot be swept by another process.
 var ErrNoRetention = errors.New("there is nothing to sweep: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; what a process keeps in its memory it sweeps itself, and no other one sees it")
 
-// SweepRetention looks at all ended tasks of the configured store once, by the policy of cfg,
-// and calls each for each of them. What is over goes. A dry run changes nothing and may run
-// while a gateway does; otherwise a file must be free. ErrNoRetention: there is no such store.
+// SweepRetention looks at all ended tasks of the configured store once, by the policy of cfg, and
+// calls each for each of them. Tasks beyond their time are removed. A dry run changes nothing and
+// may run while a gateway does; otherwise a file must be free. ErrNoRetention means that no other
+// process can open the store.
 //
 // each is called for one task at a time. Tasks that still run are not looked at.
 func SweepRetention(ctx context.Context, cfg settings.Config, dry bool, each func(task.Swept)) error {

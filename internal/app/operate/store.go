@@ -8,8 +8,8 @@ import (
 	"sluice/internal/state/store/engines"
 )
 
-// openShared opens the configured store for a moment: to read while its owner runs, or as the
-// owner of a file. A store that no other process can open is the error none.
+// openShared opens the configured store for a moment: to read while its owner runs, or as the owner
+// of a file. If no other process can open the store, it returns the parameter none.
 //
 // A server is not asked for anything: one that cannot be reached is found by the first read.
 func openShared(ctx context.Context, cfg settings.Config, readOnly bool, none error) (store.Store, error) {
