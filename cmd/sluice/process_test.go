@@ -72,7 +72,7 @@ func TestNoProcessStaysBehind(t *testing.T) {
 		r := start(t, gatewaytest.Scripted(t, family).Env("MCP_CONFIG", file, "SLUICE_DRAIN_TIMEOUT", "1h"))
 		r.Log.Await(t, "mcp_connected", nil)
 		child, grandchild := forked(t, r)
-		s := r.Say("slow")
+		s := r.StartTurn("slow")
 		home.Next(t)
 		r.Signals <- syscall.SIGINT
 		r.Log.Await(t, "draining", nil)
@@ -156,7 +156,7 @@ func TestProcess(t *testing.T) {
 		t.Parallel()
 		p := startProcess(t)
 		child, grandchild := forked(t, p.Running)
-		s := p.Say("slow")
+		s := p.StartTurn("slow")
 		p.home.Next(t)
 		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)

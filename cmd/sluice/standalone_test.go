@@ -171,7 +171,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		{"clients that leave", func(t *testing.T) {
 			r := start(t, gatewaytest.Scripted(t, "loop\ntext Hi\nstall").Env())
 			for range 5 {
-				s := r.Say("hi")
+				s := r.StartTurn("hi")
 				s.Until(t, "response_delta")
 				s.Leave()
 			}

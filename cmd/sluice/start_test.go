@@ -124,7 +124,7 @@ func TestGetStreams(t *testing.T) {
 // Silence is filled, also before the model's first byte.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
-	s := start(t, gatewaytest.Scripted(t, "delay 300ms\ntext Hi\nfinish STOP").Env("SLUICE_HEARTBEAT", "20ms")).Say("hi")
+	s := start(t, gatewaytest.Scripted(t, "delay 300ms\ntext Hi\nfinish STOP").Env("SLUICE_HEARTBEAT", "20ms")).StartTurn("hi")
 	gatewaytest.WantSuccess(t, s.All(t), "stop")
 	if s.Pings < 2 {
 		t.Errorf("%d heartbeats in 300 ms, one after 20 ms each", s.Pings)

@@ -50,7 +50,7 @@ func TestAgentIsAddedWhileGatewaysRun(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Second)
-		if got := second.Say(t, `{"input":"hello","agent":"new"}`); got.Final != "You said: hello" {
+		if got := second.RunTurn(t, `{"input":"hello","agent":"new"}`); got.Final != "You said: hello" {
 			t.Errorf("on the other gateway: %+v", got)
 		}
 		if status, text := admin.Ask(t, "DELETE", "/agents/new", ""); status != http.StatusNoContent {

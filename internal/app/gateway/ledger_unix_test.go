@@ -74,7 +74,7 @@ func (l *ledger) task() string {
 // gateway starts one on a store; nil: without any.
 func (l *ledger) gateway(in store.Store) *wholetest.Flow {
 	if in != nil {
-		return wholetest.Over(l.t, in, l.file)
+		return wholetest.StartOn(l.t, in, l.file)
 	}
 	f := wholetest.StartFlows(l.t, l.file, map[string]string{"SLUICE_STORE": "none"})
 	wholetest.AwaitTools(l.t, f)
@@ -245,7 +245,7 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 			if !cut {
 				t.Errorf("the reply ends as if it were whole:\n%s", got)
 			}
-			two := wholetest.Over(t, in, l.file)
+			two := wholetest.StartOn(t, in, l.file)
 			testnet.Eventually(t, "a person is asked", func() bool { return wholetest.StateOf(t, in, l.task()) == task.InputRequired })
 			l.resumed(two, got)
 			l.finish(two, task.Completed)
@@ -261,7 +261,7 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				two = wholetest.Over(t, in, l.file)
+				two = wholetest.StartOn(t, in, l.file)
 				testnet.Eventually(t, "another gateway asks", func() bool { return wholetest.StateOf(t, in, l.task()) == task.InputRequired })
 				l.release()
 			})
@@ -275,7 +275,7 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 			down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
 			l.begin(down, func() { down.Off.Store(true); l.release() })
 			l.one.Close()
-			l.finish(wholetest.Over(t, in, l.file), task.Completed)
+			l.finish(wholetest.StartOn(t, in, l.file), task.Completed)
 		},
 		"a key that is repeated": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
@@ -294,7 +294,7 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		},
 		"a done that is lost": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
-			l.one = wholetest.Over(t, in, l.file)
+			l.one = wholetest.StartOn(t, in, l.file)
 			ctx, leave := context.WithCancel(t.Context())
 			left := make(chan string, 1)
 			go func() {
@@ -314,8 +314,8 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		"an answer that is repeated": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in, "    timeout: 10m\n", "    timeout: 10m\n    checkpoints: [pay]\n    entry_point: pay\n")
 			l.release()
-			l.one = wholetest.Over(t, in, l.file)
-			id, _ := l.one.Asked("/chat/stream", beginsLedger)
+			l.one = wholetest.StartOn(t, in, l.file)
+			id, _ := l.one.StartQuestion("/chat/stream", beginsLedger)
 			answers := make(chan string, 4)
 			for range cap(answers) {
 				go func() {

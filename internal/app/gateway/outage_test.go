@@ -82,7 +82,7 @@ func TestHTTPServerKilledInACall(t *testing.T) {
 	home := gatewaytest.AcceptCalls(t)
 	addr, kill := mcpProcess(t, "127.0.0.1:0", home.Addr())
 	r := wholetest.Listen(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_SERVER_URL", "http://"+addr+"/mcp"))
-	s := r.Say("go")
+	s := r.StartTurn("go")
 	victim, _ := home.Next(t)
 	kill()
 	wantUnknown(t, s.All(t))
@@ -99,7 +99,7 @@ func TestChildKilledInACall(t *testing.T) {
 	file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
 	r := wholetest.Listen(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_CONFIG", file))
 	r.Log.Await(t, "mcp_connected", nil)
-	s := r.Say("go")
+	s := r.StartTurn("go")
 	victim, _ := home.Next(t)
 	if err := victim.Kill(); err != nil {
 		t.Fatal(err)

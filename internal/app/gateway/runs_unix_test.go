@@ -25,7 +25,7 @@ func TestRoomForRuns(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
-	f := wholetest.Over(t, in, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
+	f := wholetest.StartOn(t, in, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
 	waits := f.Begun(wholetest.BeginsPay)
 	free := f.FillRoom()
 	first := make(chan string, 1)
@@ -84,7 +84,7 @@ func TestRunsThatWaitForOneUser(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
-	f := wholetest.Over(t, in, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
+	f := wholetest.StartOn(t, in, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
 	for i := range 999 {
 		if err := in.CreateTask(t.Context(), fmt.Sprintf("task_%026d", i), store.Task{Doc: []byte("{}"), Meta: store.Meta{User: "ann", State: task.InputRequired, Created: time.Now()}}, time.Hour); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestRunKeepsItsAgents(t *testing.T) {
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
 	file := fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp")
-	f := wholetest.Over(t, in, file)
+	f := wholetest.StartOn(t, in, file)
 	id := f.Begun(wholetest.BeginsPay)
 	prompt := func() string {
 		agents, err := f.AgentsOfRun(t.Context(), id)

@@ -50,7 +50,7 @@ func TestParallelCalls(t *testing.T) {
 	}
 	api := gatewaytest.Scripted(t, strings.ReplaceAll(threeCalls, "\n  ", ""))
 	url := gatewaytest.ServeHandler(t, gatewaytest.ToolServer(t, tools))
-	s := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp")).Say("go")
+	s := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp")).StartTurn("go")
 
 	var ended []string
 	for _, name := range []string{"third", "second", "first"} {
@@ -140,7 +140,7 @@ func TestLeavingCancelsTheModelCall(t *testing.T) {
 			}))
 			r := wholetest.Listen(t, api.Env("GEMINI_BASE_URL", url))
 			elapsed := testnet.Soonest(func() time.Duration {
-				s := r.Say("hi")
+				s := r.StartTurn("hi")
 				s.Until(t, tt.seen)
 				gatewaytest.Within(t, "the model call", began)
 				gone := time.Now()
@@ -164,7 +164,7 @@ func TestLeavingCancelsTheToolCall(t *testing.T) {
 	}}))
 	r := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp"))
 	elapsed := testnet.Soonest(func() time.Duration {
-		s := r.Say("hi")
+		s := r.StartTurn("hi")
 		gatewaytest.Within(t, "the tool call", began)
 		gone := time.Now()
 		s.Leave()

@@ -106,7 +106,7 @@ func gather(r *gatewaytest.Running, n int, text func(i int) string) <-chan endin
 			if err != nil {
 				return
 			}
-			frames, err := s.Rest()
+			frames, err := s.ReadToEnd()
 			ended <- ending{append([]gatewaytest.Frame{first}, frames...), err}
 		}()
 	}
@@ -285,7 +285,7 @@ func TestContextEndsTheProgram(t *testing.T) {
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	r := wholetest.Listen(t, newTwoMinds(t).env("SLUICE_MAX_STREAMS", "1", "SLUICE_DRAIN_TIMEOUT", "0s"))
-	s := r.Say("stuck")
+	s := r.StartTurn("stuck")
 	s.Until(t, "response_delta")
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base+"/chat/stream?input=hi", nil)
 	if err != nil {

@@ -307,7 +307,7 @@ func TestChangedToolIsAskedAboutAgain(t *testing.T) {
 		q := b.Ask(p, "")
 		b.Offer(`{"type":"object","properties":{"amount":{"type":"integer"},"currency":{"type":"string"}}}`)
 		time.Sleep(time.Minute) // until the gateway has listed the tools again
-		again := b.Asked(b.Answer(p, q.Token, `"action":"approve"`))
+		again := b.QuestionOf(b.Answer(p, q.Token, `"action":"approve"`))
 		b.wantPaid(0)
 		if again.Calls[0].Reason != "tool_changed" || again.Calls[0].ID != q.Calls[0].ID || again.Token == q.Token {
 			t.Errorf("asked again: %+v", again)

@@ -24,7 +24,7 @@ func TestAnsweredRunGoesOnWithoutItsClient(t *testing.T) {
 			t.Parallel()
 			var paid atomic.Int64
 			ctx, leave := context.WithCancel(t.Context())
-			f := wholetest.Over(t, memory.New(memory.Config{}), fmt.Sprintf(wholetest.Paying, wholetest.HookedBank(t, &paid, leave)+"/mcp"))
+			f := wholetest.StartOn(t, memory.New(memory.Config{}), fmt.Sprintf(wholetest.Paying, wholetest.HookedBank(t, &paid, leave)+"/mcp"))
 			var q struct {
 				Task  string `json:"task_id"`
 				Token string `json:"token"`

@@ -57,7 +57,7 @@ func TestPausedTeamWithARemoteAgent(t *testing.T) {
 				}
 				o := &wholetest.Office{Scripts: map[string][]string{
 					"near": {wholetest.CallPart("create_todo", `{"title":"eggs"}`), wholetest.TextPart("Noted.")}, "last": {wholetest.TextPart("I am last.")},
-				}, Asked: map[string][]string{}}
+				}, Bodies: map[string][]string{}}
 				cfg, file := wholetest.Configured(t, fmt.Sprintf(mixedFile, tt.agents, tt.mode), map[string]string{
 					"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_STORE": "none", "SLUICE_CONFIRM": "writes", "SLUICE_HEARTBEAT": "0",
 				})

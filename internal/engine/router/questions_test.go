@@ -15,14 +15,14 @@ func TestQuestionIsAnsweredByTheNextInput(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		sim := f.House("")
 		one, two := f.Gateway(nil), f.Gateway(nil)
-		asked := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
+		asked := one.RunTurn(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
 		if asked.Decision != "clarify" || asked.Reason != "input_required" {
 			t.Fatalf("%+v", asked)
 		}
 		if state := two.Task(t, asked.Task).Status.State; state != "input-required" {
 			t.Errorf("the task is %q", state)
 		}
-		answered := two.Say(t, wholetest.Input("the kitchen lights", wholetest.OfAnn))
+		answered := two.RunTurn(t, wholetest.Input("the kitchen lights", wholetest.OfAnn))
 		if answered.Task != asked.Task || answered.Decision != "route" || answered.Agent != "light-agent" || answered.Method != "model" || answered.Reason != "stop" {
 			t.Errorf("%+v", answered)
 		}
@@ -38,7 +38,7 @@ func TestQuestionIsAnsweredByTheNextInput(t *testing.T) {
 		if want := "user: Make it cozy|model: " + asked.Final + "|user: the kitchen lights"; agent != want {
 			t.Errorf("the agent got\n%s\nwant\n%s", agent, want)
 		}
-		next := one.Say(t, wholetest.Input("Turn up the volume", wholetest.OfAnn))
+		next := one.RunTurn(t, wholetest.Input("Turn up the volume", wholetest.OfAnn))
 		if next.Task == asked.Task || next.Agent != "music-agent" {
 			t.Errorf("what follows: %+v", next)
 		}
@@ -51,7 +51,7 @@ func TestQuestionIsAnsweredByTaskID(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		f.House("")
 		one, two := f.Gateway(nil), f.Gateway(nil)
-		asked := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
+		asked := one.RunTurn(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
 		for body, want := range map[string]string{
 			wholetest.Input("the lights", `,"user_id":"bob","task_id":"`+asked.Task+`"`):                            "unknown_value",
 			wholetest.Input("the lights", `,"user_id":"ann","conversation_id":"conv_2","task_id":"`+asked.Task+`"`): "unknown_value",
@@ -62,7 +62,7 @@ func TestQuestionIsAnsweredByTaskID(t *testing.T) {
 				t.Errorf("%s: %d %s", body, status, problem)
 			}
 		}
-		answered := two.Say(t, wholetest.Input("the lights", `,"user_id":"ann","task_id":"`+asked.Task+`"`))
+		answered := two.RunTurn(t, wholetest.Input("the lights", `,"user_id":"ann","task_id":"`+asked.Task+`"`))
 		if answered.Task != asked.Task || answered.Agent != "light-agent" || answered.Conversation != "conv_1" {
 			t.Errorf("%+v", answered)
 		}
@@ -78,7 +78,7 @@ func TestTaskThatWaitsForAnApproval(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		f.House("")
 		one := f.Gateway(nil)
-		asked := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
+		asked := one.RunTurn(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
 		task, err := f.Store.Task(t.Context(), asked.Task)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestTaskThatWaitsForAnApproval(t *testing.T) {
 		if status != http.StatusUnprocessableEntity || !strings.Contains(problem, `"field":"/task_id","code":"not_allowed"`) {
 			t.Errorf("%d %s", status, problem)
 		}
-		if next := one.Say(t, wholetest.Input("Turn up the volume", wholetest.OfAnn)); next.Task == asked.Task || next.Decision != "route" {
+		if next := one.RunTurn(t, wholetest.Input("Turn up the volume", wholetest.OfAnn)); next.Task == asked.Task || next.Decision != "route" {
 			t.Errorf("%+v", next)
 		}
 	})
@@ -109,7 +109,7 @@ func TestQuestionsInARow(t *testing.T) {
 			f.House(most + "\n")
 			one := f.Gateway(nil)
 			for i, decision := range want {
-				got := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
+				got := one.RunTurn(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
 				if got.Decision != decision || (decision == "fallback") != (got.Reason == "stop") {
 					t.Errorf("%d: %+v, want %s", i, got, decision)
 				}
@@ -128,17 +128,17 @@ func TestStickyConversation(t *testing.T) {
 		wholetest.InFleetNamed(t, sticky, func(t *testing.T, f *wholetest.Fleet) {
 			sim := f.House("  sticky: " + sticky + "\n")
 			one, two := f.Gateway(nil), f.Gateway(nil)
-			one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
-			one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn)) // one that was asked back, has not answered
+			one.RunTurn(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
+			one.RunTurn(t, wholetest.Input("Make it cozy", wholetest.OfAnn)) // one that was asked back, has not answered
 			asked := len(sim.All())
-			got := two.Say(t, wholetest.Input("Play some jazz music", wholetest.OfAnn))
+			got := two.RunTurn(t, wholetest.Input("Play some jazz music", wholetest.OfAnn))
 			if got.Method != want.method || got.Agent != want.agent {
 				t.Errorf("%+v", got)
 			}
 			if routing := sim.All()[asked]; want.hint != "" && !strings.Contains(routing, want.hint) || want.hint == "" && strings.Contains(routing, "answered last") {
 				t.Errorf("the model got\n%s", routing)
 			}
-			if other := two.Say(t, wholetest.Input("Play some jazz music", `,"conversation_id":"conv_2","user_id":"ann"`)); other.Agent != "music-agent" {
+			if other := two.RunTurn(t, wholetest.Input("Play some jazz music", `,"conversation_id":"conv_2","user_id":"ann"`)); other.Agent != "music-agent" {
 				t.Errorf("another conversation: %+v", other)
 			}
 		})

@@ -23,14 +23,14 @@ func TestRemoteGateway(t *testing.T) {
 		if status, text := near.Ask(t, "GET", "/agents/far", ""); status != 200 || !strings.Contains(text, `"kind":"remote","routable":true,"available":true,"tools":[]`) {
 			t.Errorf("GET /agents/far: %d %s", status, text)
 		}
-		got := near.Say(t, `{"input":"hello","conversation_id":"conv_1"}`)
+		got := near.RunTurn(t, `{"input":"hello","conversation_id":"conv_1"}`)
 		if got.Final != "You said: hello" || got.Reason != "stop" || got.Method != "only_agent" {
 			t.Errorf("got %+v", got)
 		}
-		if got = near.Say(t, `{"input":"ask me","conversation_id":"conv_1"}`); got.Final != "Which one?" || got.Reason != "input_required" {
+		if got = near.RunTurn(t, `{"input":"ask me","conversation_id":"conv_1"}`); got.Final != "Which one?" || got.Reason != "input_required" {
 			t.Errorf("a question: %+v", got)
 		}
-		got = near.Say(t, `{"input":"The red one","conversation_id":"conv_1"}`)
+		got = near.RunTurn(t, `{"input":"The red one","conversation_id":"conv_1"}`)
 		if got.Method != "sticky" || got.Agent != "far" || got.Reason != "input_required" || !slices.Contains(far.Inputs, "ask me\n\nThe assistant asked: Which one?\n\nThe user answered: The red one") {
 			t.Errorf("an answer: %+v; it got %q", got, far.Inputs)
 		}
@@ -50,13 +50,13 @@ func TestUnavailableRemoteAgent(t *testing.T) {
 		unreachable := &switched{next: far.Client.Transport}
 		unreachable.off.Store(true)
 		_, near := wholetest.AskingTeam(t, unreachable, nil)
-		got := near.Say(t, `{"input":"hello"}`)
+		got := near.RunTurn(t, `{"input":"hello"}`)
 		if got.Method != "none" || !slices.Contains(got.Errors, "agent_unavailable") {
 			t.Errorf("away: %+v", got)
 		}
 		unreachable.off.Store(false)
 		time.Sleep(time.Minute)
-		if got = near.Say(t, `{"input":"hello"}`); got.Final != "You said: hello" {
+		if got = near.RunTurn(t, `{"input":"hello"}`); got.Final != "You said: hello" {
 			t.Errorf("back: %+v", got)
 		}
 	})

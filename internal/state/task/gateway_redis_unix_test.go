@@ -33,20 +33,20 @@ func TestQuestionAndMemoryOverRedis(t *testing.T) {
 	onRedis(t, func(t *testing.T, f *wholetest.Fleet, gateway func() wholetest.Peer) {
 		model := f.House("  sticky: hold\n" + wholetest.Remembered)
 		one, two := gateway(), gateway()
-		first := one.Say(t, wholetest.Input("Turn on the kitchen lights", `,"conversation_id":"conv_1"`))
+		first := one.RunTurn(t, wholetest.Input("Turn on the kitchen lights", `,"conversation_id":"conv_1"`))
 		if state := two.Task(t, first.Task).Status.State; state != "completed" {
 			t.Errorf("the task is %q", state)
 		}
-		if held := two.Say(t, wholetest.Input("Play some jazz music", `,"conversation_id":"conv_1"`)); held.Method != "hold" || held.Agent != "light-agent" {
+		if held := two.RunTurn(t, wholetest.Input("Play some jazz music", `,"conversation_id":"conv_1"`)); held.Method != "hold" || held.Agent != "light-agent" {
 			t.Errorf("%+v", held)
 		}
-		asked := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
+		asked := one.RunTurn(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
 		_, waits := two.Ask(t, http.MethodGet, "/tasks/"+asked.Task, "")
 		if !strings.Contains(waits, `"state":"input-required"`) || !strings.Contains(waits, `"pendingQuestion":{"inARow":1,"asked":[{"role":"user","content":"Make it cozy"},{"role":"assistant","content":"`+asked.Final+`"}]}`) {
 			t.Errorf("the document is %s", waits)
 		}
 		from := len(model.All())
-		answered := two.Say(t, wholetest.Input("the kitchen lights", wholetest.OfAnn))
+		answered := two.RunTurn(t, wholetest.Input("the kitchen lights", wholetest.OfAnn))
 		if answered.Task != asked.Task || answered.Agent != "light-agent" {
 			t.Errorf("%+v", answered)
 		}
@@ -54,8 +54,8 @@ func TestQuestionAndMemoryOverRedis(t *testing.T) {
 			t.Errorf("the agent got\n%s", got)
 		}
 		from = len(model.All())
-		one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
-		two.Say(t, wholetest.Input("Turn off the kitchen lights", wholetest.OfAnn))
+		one.RunTurn(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
+		two.RunTurn(t, wholetest.Input("Turn off the kitchen lights", wholetest.OfAnn))
 		all := model.All()[from:]
 		if got := wholetest.ContentsOf(t, all[len(all)-1]); !strings.Contains(got, "|model: call set_light signed|user: result set_light|") {
 			t.Errorf("the agent got\n%s", got)
@@ -64,7 +64,7 @@ func TestQuestionAndMemoryOverRedis(t *testing.T) {
 			t.Errorf("%d %s", status, body)
 		}
 		from = len(model.All())
-		one.Say(t, wholetest.Input("Turn off the kitchen lights", wholetest.OfAnn))
+		one.RunTurn(t, wholetest.Input("Turn off the kitchen lights", wholetest.OfAnn))
 		if got := wholetest.ContentsOf(t, model.All()[from+1]); got != "user: Turn off the kitchen lights" {
 			t.Errorf("after that the agent got\n%s", got)
 		}

@@ -207,7 +207,7 @@ func ofTurn(line string) bool {
 func TestReadersShareConnections(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "")
-	gemini, readers := wholetest.InPieces{Speaking: wholetest.NewSpeaking(4, true), Rest: make(chan struct{})}, 1000
+	gemini, readers := wholetest.InPieces{Speaking: wholetest.NewSpeaking(4, true), Gate: make(chan struct{})}, 1000
 	if testing.Short() {
 		readers = 100
 	}
@@ -262,7 +262,7 @@ func TestReadersShareConnections(t *testing.T) {
 	if n := strings.Count(clients, "\n"); n > 2*16+1 {
 		t.Errorf("%d connections for %d readers", n, readers)
 	}
-	close(gemini.Rest)
+	close(gemini.Gate)
 	for range readers {
 		if last := <-ends; last != "done" {
 			t.Fatalf("a reader ended with %q", last)

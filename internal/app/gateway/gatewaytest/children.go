@@ -66,8 +66,7 @@ func serveHTTPChild(addr string) error {
 	return http.Serve(ln, server.NewStreamableHTTPServer(childTools()))
 }
 
-// childTools returns a server whose tools say what a test wants to know of the process that
-// they run in.
+// childTools returns a server whose tools report facts about the process that they run in.
 func childTools() *server.MCPServer {
 	m := server.NewMCPServer("child", "1")
 	readOnly, not := true, false
@@ -88,13 +87,13 @@ func childTools() *server.MCPServer {
 		_, err := fmt.Fprintln(os.Stderr, "my environment is", os.Environ())
 		return "done", err
 	})
-	add("fork", &not, fork)
-	add("slow", &not, slow)
+	add("fork", &not, runFork)
+	add("slow", &not, runSlow)
 	return m
 }
 
-// fork leaves a process behind, as uvx and npx do, and reports both ids.
-func fork(context.Context) (string, error) {
+// runFork leaves a process behind, as uvx and npx do, and reports both ids.
+func runFork(context.Context) (string, error) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		return "", err
@@ -103,8 +102,8 @@ func fork(context.Context) (string, error) {
 	return fmt.Sprintln(os.Getpid(), cmd.Process.Pid), nil
 }
 
-// slow calls home, reports its process id, and ends when the other side hangs up.
-func slow(ctx context.Context) (string, error) {
+// runSlow calls home, reports its process id, and ends when the other side hangs up.
+func runSlow(ctx context.Context) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", os.Getenv(ReportVariable))
 	if err != nil {
 		return "", err

@@ -66,9 +66,8 @@ func ServeHandler(t *testing.T, h http.Handler) string {
 	return s.URL
 }
 
-// UnusedAddr returns an address of this machine at which nobody listens. The port
-// is one that the kernel gives to nobody else as long as this one listens on
-// another address of the loopback network.
+// UnusedAddr returns an address of this machine without a listener. The port is one that the kernel
+// gives to nobody else as long as this one listens on another address of the loopback network.
 func UnusedAddr(t *testing.T) string {
 	t.Helper()
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.2:0")
@@ -130,5 +129,5 @@ func ShownTo(t *testing.T, api *FakeGemini, n int) (list []string) {
 	return list
 }
 
-// timeLine matches the line of the time in front of what the user says.
+// timeLine matches the line of the time in front of the user's text.
 var timeLine = regexp.MustCompile(`(?m)^Now it is .+ in the time zone .+\)\.\n\n`)

@@ -30,7 +30,7 @@ type TurnStream struct {
 	body    io.Closer
 	br      *bufio.Reader
 	Request string            // X-Request-ID of the reply
-	ids     string            // what the ids begin with: the request's, or the turn's if there is a store
+	ids     string            // begin of the ids: the request's, or the turn's with a store
 	n       int               // events so far
 	Pings   int               // heartbeats so far
 	text    string            // of the deltas so far
@@ -48,18 +48,18 @@ func NewTurnStream(resp *http.Response) *TurnStream {
 // Leave closes the connection, as a client does that has lost interest.
 func (s *TurnStream) Leave() { _ = s.body.Close() }
 
-// All reads the rest, which must end with done.
+// All reads the remaining events. They must end with done.
 func (s *TurnStream) All(t *testing.T) []Frame {
 	t.Helper()
-	frames, err := s.Rest()
+	frames, err := s.ReadToEnd()
 	if err != nil {
 		t.Fatalf("the stream %s is not as it should be: %v", s.Request, err)
 	}
 	return frames
 }
 
-// Rest reads to the end of the stream.
-func (s *TurnStream) Rest() (frames []Frame, err error) {
+// ReadToEnd reads to the end of the stream.
+func (s *TurnStream) ReadToEnd() (frames []Frame, err error) {
 	defer s.body.Close()
 	for {
 		f, err := s.Next()
@@ -90,12 +90,12 @@ func (s *TurnStream) Until(t *testing.T, kind string) Frame {
 // Next returns the next event. Comments between events are skipped. io.EOF is the
 // end between two events; an end anywhere else is io.ErrUnexpectedEOF.
 func (s *TurnStream) Next() (Frame, error) {
-	first, err := s.line()
+	first, err := s.readLine()
 	if err != nil {
 		return Frame{}, err
 	}
 	if first == ": ping" {
-		if err := s.expect(""); err != nil {
+		if err := s.expectLine(""); err != nil {
 			return Frame{}, err
 		}
 		s.Pings++
@@ -103,8 +103,8 @@ func (s *TurnStream) Next() (Frame, error) {
 	}
 	if s.n == 0 {
 		retry := first
-		if first, err = s.line(); err != nil {
-			return Frame{}, unexpected(err)
+		if first, err = s.readLine(); err != nil {
+			return Frame{}, unexpectedEnd(err)
 		}
 		switch kept := strings.HasPrefix(first, "id: turn_"); {
 		case !kept && retry == "retry: 86400000":
@@ -119,24 +119,24 @@ func (s *TurnStream) Next() (Frame, error) {
 	if want := s.ids + strconv.Itoa(s.n); first != want {
 		return Frame{}, fmt.Errorf("got %q, want %q", first, want)
 	}
-	f, err := s.block()
+	f, err := s.readBlock()
 	if err != nil {
-		return Frame{}, unexpected(err)
+		return Frame{}, unexpectedEnd(err)
 	}
-	return f, s.judge(f)
+	return f, s.checkEvent(f)
 }
 
-// block reads what follows the id.
-func (s *TurnStream) block() (f Frame, err error) {
-	kind, err := s.field("event: ")
+// readBlock reads the lines behind the id.
+func (s *TurnStream) readBlock() (f Frame, err error) {
+	kind, err := s.readField("event: ")
 	if err != nil {
 		return f, err
 	}
-	data, err := s.field("data: ")
+	data, err := s.readField("data: ")
 	if err != nil {
 		return f, err
 	}
-	if err := s.expect(""); err != nil {
+	if err := s.expectLine(""); err != nil {
 		return f, err
 	}
 	if data[0] != '{' || !jsontext.Value(data).IsValid() {
@@ -146,8 +146,8 @@ func (s *TurnStream) block() (f Frame, err error) {
 	return f, json.Unmarshal([]byte(data), &f.Data)
 }
 
-func (s *TurnStream) field(prefix string) (string, error) {
-	line, err := s.line()
+func (s *TurnStream) readField(prefix string) (string, error) {
+	line, err := s.readLine()
 	if err != nil {
 		return "", err
 	}
@@ -158,20 +158,20 @@ func (s *TurnStream) field(prefix string) (string, error) {
 	return value, nil
 }
 
-func (s *TurnStream) expect(want string) error {
-	got, err := s.line()
+func (s *TurnStream) expectLine(want string) error {
+	got, err := s.readLine()
 	if err == nil && got != want {
 		err = fmt.Errorf("got %q, want %q", got, want)
 	}
-	return unexpected(err)
+	return unexpectedEnd(err)
 }
 
-// line reads a line without its LF. The only end is one at the start of a line.
-func (s *TurnStream) line() (string, error) {
+// readLine reads a line without its LF. The only end is one at the start of a line.
+func (s *TurnStream) readLine() (string, error) {
 	line, err := s.br.ReadString('\n')
 	if err != nil {
 		if line != "" {
-			err = unexpected(err)
+			err = unexpectedEnd(err)
 		}
 		return "", err
 	}
@@ -181,15 +181,15 @@ func (s *TurnStream) line() (string, error) {
 	return line[:len(line)-1], nil
 }
 
-func unexpected(err error) error {
+func unexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// judge checks an event against those before it.
-func (s *TurnStream) judge(f Frame) error {
+// checkEvent checks an event against those before it.
+func (s *TurnStream) checkEvent(f Frame) error {
 	switch {
 	case f.Data["request_id"] != s.Request:
 		return fmt.Errorf("%s: request_id is not that of the reply's header: %s", f.Kind, f.Raw)
@@ -203,23 +203,23 @@ func (s *TurnStream) judge(f Frame) error {
 	switch f.Kind {
 	case "start", "thinking", "model", "route", "agent":
 	case "response_delta":
-		return s.delta(f)
+		return s.checkDelta(f)
 	case "response_reset":
 		s.text = f.Str("accumulated")
 	case "tool_call":
-		return s.call(f)
+		return s.checkCall(f)
 	case "error":
 		s.fatal = f.Data["fatal"] == true
 	case "done":
 		s.done = true
-		return s.end(f)
+		return s.checkEnd(f)
 	default:
 		return fmt.Errorf("%s is no event", f.Kind)
 	}
 	return nil
 }
 
-func (s *TurnStream) delta(f Frame) error {
+func (s *TurnStream) checkDelta(f Frame) error {
 	delta, _ := f.Data["delta"].(string)
 	s.text += delta
 	if acc, ok := f.Data["accumulated"]; delta == "" || ok && acc != s.text {
@@ -228,7 +228,7 @@ func (s *TurnStream) delta(f Frame) error {
 	return nil
 }
 
-func (s *TurnStream) call(f Frame) error {
+func (s *TurnStream) checkCall(f Frame) error {
 	id, status := f.Str("call_id"), f.Str("status")
 	switch before := s.calls[id]; status {
 	case "in_progress":
@@ -247,7 +247,7 @@ func (s *TurnStream) call(f Frame) error {
 	return nil
 }
 
-func (s *TurnStream) end(f Frame) error {
+func (s *TurnStream) checkEnd(f Frame) error {
 	for id, status := range s.calls {
 		if status == "in_progress" {
 			return fmt.Errorf("call %s is open at the end", id)
@@ -299,7 +299,7 @@ func WantFailure(t *testing.T, frames []Frame, errorType, finish string) Frame {
 	return errs[len(errs)-1]
 }
 
-// WantResult checks a turn with one tool call, and returns what the tool said.
+// WantResult checks a turn with one tool call, and returns the tool's result.
 func WantResult(t *testing.T, frames []Frame, tool string) string {
 	t.Helper()
 	WantSuccess(t, frames, "stop")

@@ -51,7 +51,7 @@ func (l *LogTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Since returns the lines from the nth on, and what is closed when there are more.
+// Since returns the lines from the nth on, and a channel that is closed when there are more.
 func (l *LogTail) Since(n int) ([]LogLine, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,14 +61,14 @@ func (l *LogTail) Since(n int) ([]LogLine, <-chan struct{}) {
 	return slices.Clone(l.lines[min(n, len(l.lines)):]), l.changed
 }
 
-// Await returns the first line with the event and the details (name, value, …)
-// given. ended says that there will be none any more; it may be nil.
+// Await returns the first line with the event and the details (name, value, …) given. ended is
+// closed after the last line; it may be nil.
 func (l *LogTail) Await(t *testing.T, event string, ended <-chan struct{}, details ...string) LogLine {
 	t.Helper()
 	return l.AwaitAll(t, 1, event, ended, details...)[0]
 }
 
-// AwaitAll is await for n lines.
+// AwaitAll is Await for n lines.
 func (l *LogTail) AwaitAll(t *testing.T, n int, event string, ended <-chan struct{}, details ...string) []LogLine {
 	t.Helper()
 	timeout := time.After(Patience)
@@ -119,7 +119,7 @@ func (e LogLine) Is(event string, details ...string) bool {
 	return true
 }
 
-// Detail returns a member of details as text; "" if there is none.
+// Detail returns a member of details as text, or "" without one.
 func (e LogLine) Detail(name string) string {
 	details, _ := e.Fields["details"].(map[string]any)
 	v, ok := details[name]
@@ -135,7 +135,7 @@ func (l *LogTail) Check(t *testing.T) {
 	t.Helper()
 	lines, _ := l.Since(0)
 	for _, e := range lines {
-		if err := e.check(); err != nil {
+		if err := e.checkLine(); err != nil {
 			t.Errorf("log line: %v: %s", err, e.Raw)
 		}
 	}
@@ -146,11 +146,11 @@ func (l *LogTail) Check(t *testing.T) {
 	}
 }
 
-func (e LogLine) check() error {
+func (e LogLine) checkLine() error {
 	if e.err != nil {
 		return e.err
 	}
-	if !jsontext.Value(e.Raw).IsValid() { // also refuses what is there twice
+	if !jsontext.Value(e.Raw).IsValid() { // refuses repeated members, too
 		return fmt.Errorf("no valid JSON")
 	}
 	known := []string{"timestamp", "level", "request_id", "event", "duration_ms", "details", "user_id", "conversation_id"}

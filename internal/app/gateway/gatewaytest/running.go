@@ -1,7 +1,6 @@
-// Package gatewaytest is what the tests of a gateway share, whether they start it in
-// their own process or as a program: a client that is stricter than any other, a log
-// that can be waited for, upstreams, and child processes. Production code must not
-// import it.
+// Package gatewaytest has the common parts of tests of a gateway, in the test's own process or as a
+// program: a strict client, a log to wait for, upstreams, and child processes. Production code must
+// not import it.
 package gatewaytest
 
 import (
@@ -18,8 +17,8 @@ import (
 	"testing"
 )
 
-// Running is a gateway at work, and a client of it. Where it is a process of its own,
-// the fields that Launch sets are nil.
+// Running is a gateway at work, and a client of it. In another process, the fields that Launch sets
+// are nil.
 type Running struct {
 	T       *testing.T
 	Base    string   // http://127.0.0.1:port
@@ -193,8 +192,8 @@ func Input(text string) string {
 	return string(body)
 }
 
-// Say begins a turn.
-func (r *Running) Say(text string) *TurnStream {
+// StartTurn begins a turn.
+func (r *Running) StartTurn(text string) *TurnStream {
 	r.T.Helper()
 	s, err := r.Post(r.T.Context(), Input(text))
 	if err != nil {
@@ -206,7 +205,7 @@ func (r *Running) Say(text string) *TurnStream {
 // Ask runs a whole turn.
 func (r *Running) Ask(text string) []Frame {
 	r.T.Helper()
-	return r.Say(text).All(r.T)
+	return r.StartTurn(text).All(r.T)
 }
 
 // WantProblem sends req and returns the reply's header.

@@ -44,12 +44,12 @@ func (b *SafeBuffer) Write(p []byte) (int, error) {
 
 // String returns what there is.
 func (b *SafeBuffer) String() string {
-	text, _ := b.now()
+	text, _ := b.textSoFar()
 	return text
 }
 
-// now returns what there is, and what is closed when there is more.
-func (b *SafeBuffer) now() (string, <-chan struct{}) {
+// textSoFar returns the text so far, and a channel that is closed when there is more.
+func (b *SafeBuffer) textSoFar() (string, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.changed == nil {
@@ -62,7 +62,7 @@ func (b *SafeBuffer) now() (string, <-chan struct{}) {
 func (b *SafeBuffer) Await(t *testing.T, re *regexp.Regexp) []string {
 	t.Helper()
 	for {
-		text, more := b.now()
+		text, more := b.textSoFar()
 		if m := re.FindStringSubmatch(text); m != nil {
 			return m
 		}

@@ -41,7 +41,7 @@ func NewBank(t *testing.T) *Bank {
 func (b *Bank) Offer(schema string) {
 	b.schema = schema
 	for _, m := range b.mcps {
-		b.offer(m)
+		b.addTool(m)
 	}
 }
 
@@ -55,10 +55,10 @@ func (b *Bank) Withdraw() {
 // Serve offers the tool on a server, whose tool Offer changes.
 func (b *Bank) Serve(m *server.MCPServer) {
 	b.mcps = append(b.mcps, m)
-	b.offer(m)
+	b.addTool(m)
 }
 
-func (b *Bank) offer(m *server.MCPServer) {
+func (b *Bank) addTool(m *server.MCPServer) {
 	m.AddTool(mcp.NewToolWithRawSchema("pay", "Pays.", json.RawMessage(b.schema)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		b.Paid.Add(1)
 		if b.Pays != nil {
@@ -68,7 +68,7 @@ func (b *Bank) offer(m *server.MCPServer) {
 	})
 }
 
-// Question is what a client learns of one.
+// Question is a client's view of a question.
 type Question struct {
 	ID      string `json:"approval_id"`
 	Token   string `json:"token"`
@@ -84,11 +84,11 @@ type Question struct {
 func (b *Bank) Ask(p Peer, members string) Question {
 	b.t.Helper()
 	status, body := b.Post(p, "/chat/stream", `{"input":"Pay"`+members+`}`)
-	return b.Asked(status, body)
+	return b.QuestionOf(status, body)
 }
 
-// Asked returns the question that a reply ends with.
-func (b *Bank) Asked(status int, body string) (q Question) {
+// QuestionOf returns the question that a reply ends with.
+func (b *Bank) QuestionOf(status int, body string) (q Question) {
 	b.t.Helper()
 	_, rest, ok := strings.Cut(body, "event: approval\ndata: ")
 	data, _, _ := strings.Cut(rest, "\n")

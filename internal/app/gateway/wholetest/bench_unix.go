@@ -11,8 +11,7 @@ import (
 	"sluice/internal/state/store/redis/redistest"
 )
 
-// StoreFor returns a value of SLUICE_STORE, behind which is a store that ends with the
-// benchmark.
+// StoreFor returns a value of SLUICE_STORE for a store that ends with the benchmark.
 func StoreFor(b *testing.B, kind string) string {
 	b.Helper()
 	switch kind {
@@ -24,10 +23,9 @@ func StoreFor(b *testing.B, kind string) string {
 	return kind
 }
 
-// Alternate runs two things in turns and reports their CPU times as a ratio, which holds
-// on a busy machine, too. The server's share is in both. Which one is first changes: the
-// second one of a pair pays for what the first one left to collect, and a thing alongside
-// itself was 1.08 times as dear.
+// Alternate runs two functions in turns and reports their CPU times as a ratio. The ratio holds on
+// a busy machine, too. The server's share is in both. The first one alternates: the second one of a
+// pair pays for the garbage of the first, and a function alongside itself was 1.08 times as dear.
 func Alternate(b *testing.B, reference, measured func()) {
 	var ref, own time.Duration
 	turn := func(run func(), spent *time.Duration) {
@@ -50,7 +48,7 @@ func Alternate(b *testing.B, reference, measured func()) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// SpentCPU is what the process has used so far, which a busy machine does not change.
+// SpentCPU returns the CPU time of the process so far. A busy machine does not change it.
 func SpentCPU(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

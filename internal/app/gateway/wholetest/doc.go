@@ -1,7 +1,7 @@
-// Package wholetest is what tests share that need a whole gateway in their own process,
-// wherever they lie: gateways of a file, of a transcript, or that share a store; the people,
-// models, tools and stores around them. Production code must not import it; what needs no
-// gateway lies in gatewaytest, which the gateway's internal tests may import too.
+// Package wholetest is what tests share that need a whole gateway in their own process, wherever
+// they lie: gateways of a file, of a transcript, or that share a store; the people, models, tools
+// and stores around them. Production code must not import it. Helpers without a gateway lie in
+// gatewaytest, for the gateway's internal tests too.
 package wholetest
 
 import (

@@ -8,8 +8,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Door is how gateways of tests make sure of their callers: it takes the word of two headers, X-Who
-// with tenant/user, and X-Scopes, chat if there is none. X-Key is the id of the key.
+// Door authenticates the callers of test gateways by two headers: X-Who has tenant/user, and
+// X-Scopes the scopes, or chat if it is missing. X-Key is the id of the key.
 type Door struct{}
 
 // Authenticate implements handlers.Door.

@@ -24,7 +24,7 @@ type fakeTool struct {
 	Idempotent bool
 	Delay      string // of the answer
 	Progress   []fakeProgress
-	Fallback   string // what the configuration names as such
+	Fallback   string // the fallback in the configuration
 	Result     string
 	IsError    bool
 }
@@ -37,8 +37,8 @@ type fakeProgress struct {
 	Message  string
 }
 
-// fallbacks returns what the configuration says of the tools in text, if it lists any.
-func fallbacks(t *testing.T, text string) map[string][]string {
+// fallbacksOf returns the fallbacks of the tools in text, if it lists any.
+func fallbacksOf(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	if !strings.HasPrefix(strings.TrimSpace(text), "[") {
@@ -58,7 +58,7 @@ func FakeServer(t *testing.T, text string) *server.MCPServer {
 	tools := fakeTools(t, text)
 	m := server.NewMCPServer("fake", "1", server.WithToolCapabilities(true))
 	for _, tool := range tools {
-		m.AddTool(tool.spec(), tool.run)
+		m.AddTool(tool.toTool(), tool.runTool)
 	}
 	return m
 }
@@ -76,7 +76,7 @@ func fakeTools(t *testing.T, text string) (tools []fakeTool) {
 	return tools
 }
 
-func (f fakeTool) spec() mcp.Tool {
+func (f fakeTool) toTool() mcp.Tool {
 	schema := f.Schema
 	if schema == nil {
 		schema = json.RawMessage(`{"type":"object"}`)
@@ -86,8 +86,8 @@ func (f fakeTool) spec() mcp.Tool {
 	return tool
 }
 
-func (f fakeTool) run(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if err := f.report(ctx, req); err != nil {
+func (f fakeTool) runTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if err := f.sendProgress(ctx, req); err != nil {
 		return nil, err
 	}
 	if f.Delay != "" {
@@ -107,8 +107,8 @@ func (f fakeTool) run(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallTo
 	return mcp.NewToolResultText(fillIn(f.Result, req)), nil
 }
 
-// report sends the progress of a call.
-func (f fakeTool) report(ctx context.Context, req mcp.CallToolRequest) error {
+// sendProgress sends the progress of a call.
+func (f fakeTool) sendProgress(ctx context.Context, req mcp.CallToolRequest) error {
 	for _, p := range f.Progress {
 		if p.After != "" {
 			d, err := time.ParseDuration(p.After)

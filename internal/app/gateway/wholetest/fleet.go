@@ -33,8 +33,8 @@ import (
 	"sluice/stream"
 )
 
-// Speaking is a model without a network. With each, every piece of its answer comes by
-// itself: a read gets no more than one.
+// Speaking is a model without a network. With each, every piece of its answer comes by itself: a
+// read gets at most one.
 type Speaking struct {
 	Pieces [][]byte
 	each   bool
@@ -68,15 +68,15 @@ func (s Speaking) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // onePiece reads one piece at a time.
-type onePiece struct{ left [][]byte }
+type onePiece struct{ remaining [][]byte }
 
 func (p *onePiece) Read(into []byte) (int, error) {
-	if len(p.left) == 0 {
+	if len(p.remaining) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(into, p.left[0])
-	if p.left[0] = p.left[0][n:]; len(p.left[0]) == 0 {
-		p.left = p.left[1:]
+	n := copy(into, p.remaining[0])
+	if p.remaining[0] = p.remaining[0][n:]; len(p.remaining[0]) == 0 {
+		p.remaining = p.remaining[1:]
 	}
 	return n, nil
 }
@@ -94,7 +94,7 @@ const Remembered = "\nmemory: {enabled: true}\n"
 
 // House makes the fleet's gateways those of the example with three agents, whose model is
 // the offline one.
-func (f *Fleet) House(more string) *Asked {
+func (f *Fleet) House(more string) *RequestLog {
 	f.T.Helper()
 	file, err := os.ReadFile(filepath.Join(Root(), "examples/home/sluice.yaml"))
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *Fleet) House(more string) *Asked {
 	}
 	f.File = string(file) + more
 	sim := geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles()})
-	model := &Asked{next: sim}
+	model := &RequestLog{next: sim}
 	f.Gemini = model
 	f.T.Cleanup(func() {
 		for _, failure := range sim.Failures() {
@@ -112,15 +112,15 @@ func (f *Fleet) House(more string) *Asked {
 	return model
 }
 
-// Asked keeps what a model was asked.
-type Asked struct {
+// RequestLog keeps the requests to a model.
+type RequestLog struct {
 	next   http.Handler
 	mu     sync.Mutex // guards the field below
 	bodies []string
 }
 
 // ServeHTTP implements http.Handler.
-func (h *Asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *RequestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.mu.Lock()
@@ -130,7 +130,7 @@ func (h *Asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // All returns the bodies of the requests so far.
-func (h *Asked) All() []string {
+func (h *RequestLog) All() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.bodies)
@@ -182,11 +182,11 @@ func ContentsOf(t *testing.T, body string) string {
 // timeLine matches the line of the time in front of a message.
 var timeLine = regexp.MustCompile(`(?m)^Now it is .+ in the time zone .+\)\.\n\n`)
 
-// InPieces is a model whose answer comes in pieces, each by itself; rest, if it is not nil,
-// holds back what is behind the first ones until it is closed.
+// InPieces is a model whose answer comes in pieces, each by itself. Gate, if it is not nil, holds
+// back the pieces behind the first two until it is closed.
 type InPieces struct {
 	Speaking
-	Rest chan struct{}
+	Gate chan struct{}
 }
 
 // ServeHTTP implements http.Handler.
@@ -194,9 +194,9 @@ func (p InPieces) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i, piece := range p.Pieces {
-		if i == 2 && p.Rest != nil {
+		if i == 2 && p.Gate != nil {
 			select {
-			case <-p.Rest:
+			case <-p.Gate:
 			case <-r.Context().Done():
 				return
 			}
@@ -241,12 +241,12 @@ type Fleet struct {
 	Runner stream.Runner
 	// gemini is the model; nil: a slow runner answers in its place.
 	Gemini http.Handler
-	File   string // what stands in the configuration file; empty: there is none
+	File   string // text of the configuration file; empty without one
 	Door   handlers.Door
 }
 
-// file returns the configuration file. With a Door it names a method, in whose place the Door is.
-func (f *Fleet) file() string {
+// configFile returns the configuration file. With a Door it names a method, in whose place the Door is.
+func (f *Fleet) configFile() string {
 	if f.Door == nil || strings.Contains(f.File, "auth:") {
 		return f.File
 	}
@@ -266,13 +266,13 @@ func (f *Fleet) Gateway(env map[string]string) Peer {
 	}
 	var file settings.File
 	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
-		func(string) ([]byte, error) { return []byte(f.file()), nil })
+		func(string) ([]byte, error) { return []byte(f.configFile()), nil })
 	if err != nil {
 		f.T.Fatal(err)
 	}
 	with := gateway.Seams{
 		Store: f.Store, Door: f.Door, Gemini: testnet.Serve(f.T, Silent()),
-		Runner: func(*agent.Agent) stream.Runner { return f.runner() },
+		Runner: func(*agent.Agent) stream.Runner { return f.runnerOf() },
 	}
 	if f.Gemini != nil {
 		with.Gemini, with.Runner = testnet.Serve(f.T, f.Gemini), nil
@@ -285,8 +285,8 @@ func (f *Fleet) Gateway(env map[string]string) Peer {
 	return Peer{Client: http.Client{Transport: testnet.Serve(f.T, g)}}
 }
 
-// runner returns what answers in place of an agent.
-func (f *Fleet) runner() stream.Runner {
+// runnerOf returns the runner in place of an agent.
+func (f *Fleet) runnerOf() stream.Runner {
 	if f.Runner != nil {
 		return f.Runner
 	}

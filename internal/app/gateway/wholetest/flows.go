@@ -20,7 +20,7 @@ import (
 	"sluice/internal/state/store"
 )
 
-// Serve answers a request with what the gateway sends, which goes to seen as well. A reply may
+// Serve answers a request with the gateway's reply, and writes it to seen as well. A reply may
 // break off.
 func (f *Flow) Serve(path, body string, seen io.Writer) string {
 	req := httptest.NewRequestWithContext(f.T.Context(), http.MethodPost, path, strings.NewReader(body))
@@ -48,8 +48,8 @@ func (t streaming) Write(p []byte) (int, error) {
 	return t.ResponseRecorder.Write(p)
 }
 
-// Asked begins a run, or continues with one, and returns its task and what it asks then.
-func (f *Flow) Asked(path, body string) (id, question string) {
+// StartQuestion begins or continues a run, and returns its task and its next question.
+func (f *Flow) StartQuestion(path, body string) (id, question string) {
 	f.T.Helper()
 	var q struct {
 		ID   string `json:"approval_id"`
@@ -59,7 +59,7 @@ func (f *Flow) Asked(path, body string) (id, question string) {
 	return q.Task, q.ID
 }
 
-// Answer answers what a task waits for.
+// Answer answers the question of a task.
 func (f *Flow) Answer(task, body string) (int, string) {
 	f.T.Helper()
 	req, _ := http.NewRequestWithContext(f.T.Context(), http.MethodPost, "http://gateway/tasks/"+task+"/decision", strings.NewReader(body))
@@ -76,8 +76,8 @@ func (f *Flow) Answer(task, body string) (int, string) {
 	return resp.StatusCode, text.String()
 }
 
-// Over starts a gateway on a store, with that file.
-func Over(t *testing.T, in store.Store, file string) *Flow {
+// StartOn starts a gateway on a store, with that file.
+func StartOn(t *testing.T, in store.Store, file string) *Flow {
 	t.Helper()
 	cfg, read := Configured(t, file, nil)
 	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: in})
@@ -124,7 +124,7 @@ func (f *Flow) Get(path string) (int, string) {
 	return f.Do(req)
 }
 
-// Into reads what a path reports.
+// Into reads the reply of a path into value.
 func (f *Flow) Into(path string, value any) {
 	f.T.Helper()
 	status, text := f.Get(path)
@@ -228,7 +228,7 @@ func DataOf(t *testing.T, stream, name string, into any) {
 	}
 }
 
-// Done is what the last event of a turn says.
+// Done has the data of the last event of a turn.
 type Done struct {
 	Output  string   `json:"final_output"`
 	Reason  string   `json:"finish_reason"`

@@ -12,12 +12,12 @@ import (
 	"sluice/internal/app/settings"
 )
 
-// The first logger of a process sets zerolog's package-wide format, which zerolog reads
-// without a lock. Here it is set before the first test, which may log by itself while
-// another one starts a gateway.
+// The first logger of a process sets zerolog's package-wide format, which zerolog reads without a
+// lock. It is set here before the first test, as that test may log by itself while another one
+// starts a gateway.
 var _ = process.NewLogger(io.Discard, "error")
 
-// What a program makes of Run's result: its exit code.
+// Exit codes of a program, for Run's result.
 const (
 	ExitOK     = 0
 	ExitFailed = 1
@@ -30,7 +30,7 @@ func Listen(t *testing.T, env map[string]string, args ...string) *gatewaytest.Ru
 	return ListenWith(t, env, new(gatewaytest.LogTail), args...)
 }
 
-// ListenWith is start with out as the place of the log.
+// ListenWith is Listen with out as the place of the log.
 func ListenWith(t *testing.T, env map[string]string, out io.Writer, args ...string) *gatewaytest.Running {
 	t.Helper()
 	var file settings.File

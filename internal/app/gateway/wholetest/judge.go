@@ -13,24 +13,24 @@ import (
 	gosse "github.com/tmaxmax/go-sse"
 )
 
-// Judge returns in what a reply breaks the contract. It shares no code with what
-// made the reply: it knows the wire alone, and reads it with another's parser.
+// Judge lists the faults of a reply by the contract. It shares no code with what made the reply: it
+// knows the wire alone, and reads it with another's parser.
 func Judge(r WireReply) []string {
 	j := judgement{calls: map[string]WireEvent{}}
 	if r.Header.Get("X-Request-ID") != RequestID {
-		j.fault("X-Request-ID is %q", r.Header.Get("X-Request-ID"))
+		j.addFault("X-Request-ID is %q", r.Header.Get("X-Request-ID"))
 	}
 	switch kind := r.Header.Get("Content-Type"); {
 	case strings.Contains(r.Body, Key):
-		j.fault("the key is in the reply")
+		j.addFault("the key is in the reply")
 	case unfit.MatchString(r.Body):
-		j.fault("%s is in the reply", unfit.FindString(r.Body))
+		j.addFault("%s is in the reply", unfit.FindString(r.Body))
 	case kind == "text/event-stream":
-		j.stream(r)
+		j.judgeStream(r)
 	case r.Status == http.StatusNoContent:
 		j.must(r.Body == "", "204 has a body")
 	default:
-		j.problem(r)
+		j.judgeProblem(r)
 	}
 	return j.faults
 }
@@ -39,7 +39,7 @@ func Judge(r WireReply) []string {
 // service's words, and faulty values of a request.
 var unfit = regexp.MustCompile(`UPSTREAM|SECRET`)
 
-// judgement is what the judge knows so far of a stream.
+// judgement is the judge's knowledge of a stream so far.
 type judgement struct {
 	faults []string
 
@@ -52,7 +52,7 @@ type judgement struct {
 	missing     []string             // services that were reported to be unavailable
 	text        string               // deltas so far
 	accumulates *bool
-	asked       bool // a person is asked
+	hasQuestion bool // a person is asked
 
 	routes    int
 	clarified bool
@@ -60,13 +60,13 @@ type judgement struct {
 	quality   qualityJudgement
 }
 
-func (j *judgement) fault(format string, args ...any) {
+func (j *judgement) addFault(format string, args ...any) {
 	j.faults = append(j.faults, fmt.Sprintf(format, args...))
 }
 
 func (j *judgement) must(ok bool, format string, args ...any) {
 	if !ok {
-		j.fault(format, args...)
+		j.addFault(format, args...)
 	}
 }
 
@@ -186,7 +186,7 @@ var (
 	}
 )
 
-func (j *judgement) stream(r WireReply) {
+func (j *judgement) judgeStream(r WireReply) {
 	j.must(r.Status == http.StatusOK, "a stream with status %d", r.Status)
 	for name, want := range StreamHeaders {
 		j.must(r.Header.Get(name) == want, "header %s: %q", name, r.Header.Get(name))
@@ -200,15 +200,15 @@ func (j *judgement) stream(r WireReply) {
 		m := wireFrame.FindStringSubmatch(block)
 		switch {
 		case m == nil:
-			j.fault("frame %d is not of the contract's form: %q", i, block)
+			j.addFault("frame %d is not of the contract's form: %q", i, block)
 			continue
 		case m[1] != "": // a heartbeat
 			j.must(!j.done && i > 0, "a heartbeat outside of the turn")
 			continue
 		}
 		j.must((m[2] != "") == (i == 0), "retry stands on the first frame and only there")
-		ev := j.decode(m[5], m[6])
-		if j.event(ev, len(events) == 0); isDraft(ev) {
+		ev := j.decodeEvent(m[5], m[6])
+		if j.judgeEvent(ev, len(events) == 0); isDraft(ev) {
 			j.must(m[3] == "" && len(events) > 0, "a draft has the id %q", m[3])
 			read = append(read, gosse.Event{LastEventID: read[len(read)-1].LastEventID, Type: m[5], Data: m[6]})
 			continue
@@ -225,7 +225,7 @@ func (j *judgement) stream(r WireReply) {
 func (j *judgement) readByAnother(body string) []gosse.Event {
 	events, err := ReadByAnother(body)
 	if err != nil {
-		j.fault("go-sse: %v", err)
+		j.addFault("go-sse: %v", err)
 	}
 	return events
 }
@@ -241,13 +241,13 @@ func ReadByAnother(body string) (events []gosse.Event, err error) {
 	return events, nil
 }
 
-func (j *judgement) decode(kind, data string) WireEvent {
+func (j *judgement) decodeEvent(kind, data string) WireEvent {
 	ev := WireEvent{kind: kind}
 	if !jsontext.Value(data).IsValid() {
-		j.fault("no strict JSON (RFC 7493): %s", data)
+		j.addFault("no strict JSON (RFC 7493): %s", data)
 	}
 	if err := json.Unmarshal([]byte(data), &ev); err != nil {
-		j.fault("%v in %s", err, data)
+		j.addFault("%v in %s", err, data)
 	}
 	row := kind
 	if kind == "tool_call" {

@@ -8,61 +8,60 @@ import (
 	"sluice/internal/base/fault"
 )
 
-// event judges one event after those before it: the grammar, and what must hold
-// between events.
-func (j *judgement) event(ev WireEvent, first bool) {
-	j.order(ev, first)
+// judgeEvent judges one event after the earlier ones: the grammar, and the rules between events.
+func (j *judgement) judgeEvent(ev WireEvent, first bool) {
+	j.judgeOrder(ev, first)
 	judge := judges[ev.kind]
 	if judge == nil {
-		j.fault("there is no event %q", ev.kind)
+		j.addFault("there is no event %q", ev.kind)
 		return
 	}
 	judge(j, ev)
 }
 
-// judges are the events that there are, each with what judges it by itself.
+// judges are the known events, each with its judge.
 var judges = map[string]func(*judgement, WireEvent){
-	"start":           (*judgement).start,
-	"model":           (*judgement).model,
-	"thinking":        (*judgement).thought,
+	"start":           (*judgement).judgeStart,
+	"model":           (*judgement).judgeModel,
+	"thinking":        (*judgement).judgeThought,
 	"tool_call":       (*judgement).toolCall,
-	"response_delta":  (*judgement).delta,
-	"response_reset":  (*judgement).reset,
-	"route":           (*judgement).route,
-	"agent":           (*judgement).agent,
-	"approval":        (*judgement).question,
-	"quality":         (*judgement).phase,
-	"inner_delta":     (*judgement).draft,
-	"channel_message": (*judgement).message,
-	"error":           (*judgement).failure,
-	"done":            (*judgement).end,
+	"response_delta":  (*judgement).judgeDelta,
+	"response_reset":  (*judgement).judgeReset,
+	"route":           (*judgement).judgeRoute,
+	"agent":           (*judgement).judgeAgent,
+	"approval":        (*judgement).judgeQuestion,
+	"quality":         (*judgement).judgePhase,
+	"inner_delta":     (*judgement).judgeDraft,
+	"channel_message": (*judgement).judgeMessage,
+	"error":           (*judgement).judgeError,
+	"done":            (*judgement).judgeEnd,
 }
 
-func (j *judgement) start(ev WireEvent) {
+func (j *judgement) judgeStart(ev WireEvent) {
 	j.must(ev.Protocol == "sluice/1" && ev.Model != "", "start: protocol %q, model %q", ev.Protocol, ev.Model)
 }
 
-func (j *judgement) model(ev WireEvent) { j.must(ev.Model != "", "a model without a name") }
+func (j *judgement) judgeModel(ev WireEvent) { j.must(ev.Model != "", "a model without a name") }
 
-func (j *judgement) thought(ev WireEvent) { j.must(ev.Content != "", "an empty thought") }
+func (j *judgement) judgeThought(ev WireEvent) { j.must(ev.Content != "", "an empty thought") }
 
-func (j *judgement) reset(ev WireEvent) {
+func (j *judgement) judgeReset(ev WireEvent) {
 	j.must(len(ev.Accumulated) < len(j.text) && strings.HasPrefix(j.text, ev.Accumulated), "%q is taken back to %q", j.text, ev.Accumulated)
 	j.text = ev.Accumulated
 }
 
-// order judges an event by those before it.
-func (j *judgement) order(ev WireEvent, first bool) {
+// judgeOrder judges an event by the earlier ones.
+func (j *judgement) judgeOrder(ev WireEvent, first bool) {
 	j.must(!j.done, "%s after done", ev.kind)
 	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
-	j.must(!j.asked || ev.kind == "approval" || ev.kind == "done", "%s after a question", ev.kind)
+	j.must(!j.hasQuestion || ev.kind == "approval" || ev.kind == "done", "%s after a question", ev.kind)
 	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
-	j.explained(ev)
+	j.judgeFailedCall(ev)
 }
 
-// explained judges what stands around a call that went wrong: an error is next, unless a person
+// judgeFailedCall judges the events around a failed call: an error is next, unless a person
 // rejected the call or its server is known to be missing.
-func (j *judgement) explained(ev WireEvent) {
+func (j *judgement) judgeFailedCall(ev WireEvent) {
 	wrong := ev.kind == "tool_call" && (ev.Status == "failed" || ev.Status == "unknown")
 	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
 	rejected := wrong && ev.ErrorType == string(fault.ApprovalRejected)
@@ -70,8 +69,8 @@ func (j *judgement) explained(ev WireEvent) {
 	j.explain = wrong && !rejected && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
 }
 
-func (j *judgement) question(ev WireEvent) {
-	j.asked = true
+func (j *judgement) judgeQuestion(ev WireEvent) {
+	j.hasQuestion = true
 	j.must(len(j.calls) == 0 && j.fatal == "", "a question while something runs")
 	j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && Tokens.MatchString(ev.Token) && approvalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
 	for _, c := range ev.Waiting {
@@ -92,7 +91,7 @@ func (j *judgement) toolCall(ev WireEvent) {
 	same := began.Tool == ev.Tool && began.Server == ev.Server && string(began.Arguments) == string(ev.Arguments)
 	j.must(same, "call %q is %s as another than it began", ev.CallID, ev.Status)
 	if ev.Status == "progress" {
-		j.progress(ev, began)
+		j.judgeProgress(ev, began)
 		return
 	}
 	delete(j.calls, ev.CallID)
@@ -102,15 +101,15 @@ func (j *judgement) toolCall(ev WireEvent) {
 	}
 }
 
-// progress only grows, and its message is fit for a line.
-func (j *judgement) progress(ev, before WireEvent) {
+// judgeProgress judges progress: it only grows, and its message is fit for a line.
+func (j *judgement) judgeProgress(ev, before WireEvent) {
 	j.must(before.Status == "in_progress" || ev.Progress > before.Progress, "progress %v after %v", ev.Progress, before.Progress)
 	j.must(ev.Total == nil || *ev.Total > 0, "a total that is none")
 	j.must(len(ev.Message) <= 256 && !strings.ContainsFunc(ev.Message, unicode.IsControl), "a message that is not fit for a line: %q", ev.Message)
 	j.calls[ev.CallID] = ev
 }
 
-func (j *judgement) delta(ev WireEvent) {
+func (j *judgement) judgeDelta(ev WireEvent) {
 	j.must(ev.Delta != "", "an empty delta")
 	j.must(j.quality.messages == 0, "a delta after the messages of a channel")
 	j.text += ev.Delta
@@ -147,10 +146,10 @@ var errorTypes = map[string]struct {
 	"delivery_failed":       {true, "never"},
 }
 
-func (j *judgement) failure(ev WireEvent) {
+func (j *judgement) judgeError(ev WireEvent) {
 	rule, ok := errorTypes[ev.ErrorType]
 	j.must(ok, "there is no error_type %q", ev.ErrorType)
-	acted := ev.Fatal && len(j.ids) > 0 && !ev.Recoverable // what a call may have done is not done again
+	acted := ev.Fatal && len(j.ids) > 0 && !ev.Recoverable // a call with possible effects is not repeated
 	j.must(acted || ev.Recoverable == rule.recoverable, "%s with recoverable %v", ev.ErrorType, ev.Recoverable)
 	j.must(rule.fatal == "sometimes" || ev.Fatal == (rule.fatal == "always"), "%s with fatal %v", ev.ErrorType, ev.Fatal)
 	if ev.ErrorType == "mcp_unavailable" {
@@ -165,27 +164,27 @@ func (j *judgement) failure(ev WireEvent) {
 	}
 }
 
-// forPerson: no path and no address.
+// forPerson judges a message for a person: it must not have a path or an address.
 func (j *judgement) forPerson(message string) {
 	j.must(message != "" && !strings.ContainsAny(message, "/\\{}<>"), "a message that is not fit for a person: %q", message)
 }
 
-// fatalReasons says what a turn ends with after a fatal error; all others with "error".
+// fatalReasons maps fatal errors to finish reasons. Any other error ends a turn with "error".
 var fatalReasons = map[string]string{"timeout": "timeout", "shutting_down": "shutdown"}
 
-func (j *judgement) end(ev WireEvent) {
+func (j *judgement) judgeEnd(ev WireEvent) {
 	j.done = true
 	j.must(len(j.calls) == 0, "done while a tool is called")
 	j.must(ev.FinalOutput == j.text, "final_output is %q, the deltas are %q", ev.FinalOutput, j.text)
 	j.must(slices.Equal(ev.ToolsCalled, j.tools) && ev.ToolsCalled != nil, "tools_called %q, called were %q", ev.ToolsCalled, j.tools)
 	j.must(ev.Success != nil && *ev.Success == (j.fatal == ""), "success %v after the fatal error %q", ev.Success, j.fatal)
 	j.teamEnded(ev)
-	j.checked(ev)
+	j.judgeChecks(ev)
 	want := []string{"stop", "max_tokens", "max_steps"}
 	if j.clarified {
 		want = []string{"input_required"}
 	}
-	if j.asked {
+	if j.hasQuestion {
 		want = []string{"approval_required"}
 	}
 	if j.fatal != "" {
@@ -203,11 +202,11 @@ func (j *judgement) end(ev WireEvent) {
 		}
 		j.must(ok && n >= 0 && len(ev.Usage) == figures, "usage %v", ev.Usage)
 	}
-	j.times(ev)
+	j.judgeTimings(ev)
 }
 
-// times judges the timings, which are rounded to milliseconds.
-func (j *judgement) times(ev WireEvent) {
+// judgeTimings judges the timings, rounded to milliseconds.
+func (j *judgement) judgeTimings(ev WireEvent) {
 	t := ev.Timings
 	j.must((t.FirstDelta != nil) == (j.text != ""), "first_delta_ms is there: %v, text: %q", t.FirstDelta != nil, j.text)
 	if t.FirstDelta != nil {

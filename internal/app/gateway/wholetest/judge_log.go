@@ -18,8 +18,8 @@ var logPairs = map[string]string{
 	"request_received": "request_completed", "gemini_api_called": "gemini_api_result", "mcp_tool_called": "mcp_tool_result",
 }
 
-// JudgeLog returns in what the log of a turn breaks the rules of docs/operations.md.
-// private are texts that must not be in it.
+// JudgeLog lists the faults of a turn's log by the rules of docs/operations.md. private are texts
+// that must not be in it.
 func JudgeLog(log []byte, private []string) (faults []string) {
 	counts := map[string]int{}
 	for line := range strings.Lines(string(log)) {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// problem judges a reply other than a stream.
-func (j *judgement) problem(r WireReply) {
+// judgeProblem judges a reply other than a stream.
+func (j *judgement) judgeProblem(r WireReply) {
 	var p struct {
 		Type, Title, Detail string
 		Status              int

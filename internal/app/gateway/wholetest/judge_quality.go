@@ -28,7 +28,7 @@ type qualityEvent struct {
 	} `json:"quality"`
 }
 
-// qualityJudgement is what the judge knows of the checks of a turn.
+// qualityJudgement is the judge's knowledge of the checks of a turn.
 type qualityJudgement struct {
 	attempt  int
 	phases   []string
@@ -47,8 +47,9 @@ func (q *qualityJudgement) parallel() int {
 
 func isDraft(ev WireEvent) bool { return ev.kind == "inner_delta" && ev.Attempt > 0 }
 
-// phase: they come in their order, each once, but for those that may report more.
-func (j *judgement) phase(ev WireEvent) {
+// judgePhase judges the phases: they come in their order, each once, but for those that may report
+// more.
+func (j *judgement) judgePhase(ev WireEvent) {
 	order := []string{"planning1", "extracting1", "composing1", "formatting1", "validating1", "refining2", "formatting2", "validating2"}
 	name := ev.Phase + string(rune('0'+ev.Attempt))
 	last := len(j.quality.phases) - 1
@@ -70,8 +71,9 @@ func (j *judgement) phase(ev WireEvent) {
 	j.quality.phases = append(j.quality.phases, name)
 }
 
-// draft: none follows a piece of the answer, and none is of an attempt that is over.
-func (j *judgement) draft(ev WireEvent) {
+// judgeDraft judges drafts: they do not follow a piece of the answer, or belong to an earlier
+// attempt.
+func (j *judgement) judgeDraft(ev WireEvent) {
 	j.must(ev.Delta != "", "an empty draft")
 	if !isDraft(ev) {
 		return
@@ -83,8 +85,8 @@ func (j *judgement) draft(ev WireEvent) {
 	j.quality.drafts[ev.Attempt] += ev.Delta
 }
 
-// message: 1 to total, without gaps.
-func (j *judgement) message(ev WireEvent) {
+// judgeMessage judges the sequence of messages: 1 to total, without gaps.
+func (j *judgement) judgeMessage(ev WireEvent) {
 	j.quality.messages++
 	total := 0.0
 	if ev.Total != nil {
@@ -96,8 +98,8 @@ func (j *judgement) message(ev WireEvent) {
 	j.quality.total = total
 }
 
-// checked judges what done says about the checks.
-func (j *judgement) checked(ev WireEvent) {
+// judgeChecks judges the members of done about the checks.
+func (j *judgement) judgeChecks(ev WireEvent) {
 	j.must(float64(j.quality.messages) == j.quality.total, "%d messages of %v", j.quality.messages, j.quality.total)
 	r := ev.Quality
 	if r == nil {

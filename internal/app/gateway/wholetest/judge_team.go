@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// route judges the decision of a team, which comes once and before any agent.
-func (j *judgement) route(ev WireEvent) {
+// judgeRoute judges the decision of a team: it comes once and before any agent.
+func (j *judgement) judgeRoute(ev WireEvent) {
 	j.must(j.routes == 0 && len(j.agents) == 0 && j.text == "", "a route comes once and first")
 	j.routes++
 	j.must(slices.Contains([]string{"route", "clarify", "fallback"}, ev.Decision), "decision %q", ev.Decision)
@@ -13,8 +13,8 @@ func (j *judgement) route(ev WireEvent) {
 	j.clarified = ev.Decision == "clarify"
 }
 
-// agent judges what is said about an agent's part: it begins once and ends once.
-func (j *judgement) agent(ev WireEvent) {
+// judgeAgent judges the events of an agent's part: it begins once and ends once.
+func (j *judgement) judgeAgent(ev WireEvent) {
 	j.must(j.routes == 1, "an agent before the route")
 	if j.agents == nil {
 		j.agents = map[string]string{}
@@ -30,12 +30,12 @@ func (j *judgement) agent(ev WireEvent) {
 		j.must(ev.Success != nil && *ev.Success == (ev.Status == "completed"), "agent %s is %s with success %v", ev.AgentID, ev.Status, ev.Success)
 		j.must((ev.ErrorMessage == "") == (ev.Status == "completed"), "agent %s is %s: %q", ev.AgentID, ev.Status, ev.ErrorMessage)
 	default:
-		j.fault("status %q of an agent", ev.Status)
+		j.addFault("status %q of an agent", ev.Status)
 	}
 	j.agents[ev.AgentID] = ev.Status
 }
 
-// teamEnded judges what done says about a team.
+// teamEnded judges the members of done about a team.
 func (j *judgement) teamEnded(ev WireEvent) {
 	sent := 0
 	for _, a := range ev.Agents {

@@ -20,7 +20,7 @@ type Protocol struct {
 	Path    string // of the simulator's endpoint; empty: it speaks Gemini's protocol
 	Output  int    // tokens of output in these tests: Messages counts thoughts among them
 	Called  string // the log's event of a call
-	Answers string // what answers say the model is
+	Answers string // name of the model in answers
 }
 
 // Protocols returns the four protocols.
@@ -38,7 +38,7 @@ func (w Protocol) Spec(key, url, more string) string {
 	return fmt.Sprintf("  %s: {%s, endpoint: %q, api_key: \"${TEST_KEY}\"%s}\n", key, w.Fields, url+w.Path, Prefixed(", ", more))
 }
 
-// Prefixed returns a text with what comes before it, if there is a text.
+// Prefixed returns a text behind a prefix, or an empty text.
 func Prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -46,16 +46,15 @@ func Prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// Simulate serves a script over loopback HTTP, in the protocol of w, and returns what
-// comes before the path of its endpoint. A request that the provider would refuse fails
-// the test.
+// Simulate serves a script over loopback HTTP, in the protocol of w, and returns the URL in front
+// of its endpoint's path. A request that the provider would refuse fails the test.
 func (w Protocol) Simulate(t *testing.T, script string) (url string) {
 	t.Helper()
 	url, _ = w.Serve(t, script)
 	return url
 }
 
-// Serve is Simulate, and also returns what lists the bodies of the requests so far.
+// Serve is Simulate, and also returns a function that lists the bodies of the requests so far.
 func (w Protocol) Serve(t *testing.T, script string) (url string, bodies func() []string) {
 	t.Helper()
 	if w.Path == "" {
@@ -103,8 +102,8 @@ func StartFile(t *testing.T, content string, env ...string) *gatewaytest.Running
 	return r
 }
 
-// TwoTools serves the tools add and take, which count in ran, and returns the path of
-// what configures them.
+// TwoTools serves the tools add and take, which count in ran, and returns the path of their
+// configuration.
 func TwoTools(t *testing.T, ran *atomic.Int64) string {
 	t.Helper()
 	says := func(text string) func(context.Context) string {

@@ -17,7 +17,7 @@ import (
 	"sluice/internal/base/testnet"
 )
 
-// A firm is an office in which several may change things.
+// FirmFile is an office in which several agents may change things.
 const FirmFile = `
 agents:
   boss: {description: Leads, role: You are boss., tools: [todo], delegates: [researcher, writer]}
@@ -27,7 +27,7 @@ workflows:
   flow: {entry_point: one, nodes: {one: {type: agent, agent: boss}}}
 `
 
-// Questions is what a person is asked by an office.
+// Questions are the questions of an office to a person.
 type Questions struct {
 	Token string `json:"token"`
 	Task  string `json:"task_id"`
@@ -72,8 +72,8 @@ type Office struct {
 	Fails   func(path, who string) bool                // nil: nothing does
 	Hangs   func(ctx context.Context, who string) bool // nil: nothing does
 
-	mu    sync.Mutex // guards the field below
-	Asked map[string][]string
+	mu     sync.Mutex // guards the field below
+	Bodies map[string][]string
 }
 
 // OfficeFile is an office whose agents call one another.
@@ -108,7 +108,7 @@ func OpenOfficeWith(t *testing.T, content string, env map[string]string, scripts
 		all[name] = value
 	}
 	cfg, file := Configured(t, content, all)
-	o := &Office{Scripts: scripts, Asked: map[string][]string{}}
+	o := &Office{Scripts: scripts, Bodies: map[string][]string{}}
 	with.Gemini = testnet.Serve(t, o)
 	g, err := gateway.New(t.Context(), settings.Config{
 		Config: cfg, File: file, Version: "test",
@@ -139,8 +139,8 @@ func (o *Office) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o.mu.Lock()
-	o.Asked[who] = append(o.Asked[who], string(body))
-	script, n := o.Scripts[who], len(o.Asked[who])
+	o.Bodies[who] = append(o.Bodies[who], string(body))
+	script, n := o.Scripts[who], len(o.Bodies[who])
 	o.mu.Unlock()
 	if len(script) == 0 {
 		http.Error(w, `{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}`, http.StatusBadRequest)
@@ -179,12 +179,12 @@ func EventsOf(t *testing.T, body, name string) (list []map[string]any) {
 	return list
 }
 
-// LastOf returns what the model of an agent received last.
+// LastOf returns the last request to the model of an agent.
 func (o *Office) LastOf(agent string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if n := len(o.Asked[agent]); n > 0 {
-		return o.Asked[agent][n-1]
+	if n := len(o.Bodies[agent]); n > 0 {
+		return o.Bodies[agent][n-1]
 	}
 	return ""
 }

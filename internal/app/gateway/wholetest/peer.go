@@ -13,7 +13,7 @@ import (
 // Peer is a further gateway.
 type Peer struct{ Client http.Client }
 
-// Resume asks for what follows an event.
+// Resume requests the events behind an event.
 func (p Peer) Resume(t *testing.T, path, lastEventID string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway"+path, nil)
@@ -43,8 +43,8 @@ type Turn struct {
 	Errors                  []string // error_type, of those that are not fatal in brackets
 }
 
-// Say asks for a turn and returns what it reported.
-func (p Peer) Say(t *testing.T, body string) (got Turn) {
+// RunTurn runs a turn and returns its report.
+func (p Peer) RunTurn(t *testing.T, body string) (got Turn) {
 	t.Helper()
 	status, text := p.Ask(t, http.MethodPost, "/chat/stream", body)
 	if status != http.StatusOK {

@@ -27,7 +27,7 @@ func Research(t *testing.T, examples string) Transcript {
 	}}}
 }
 
-// RareTurns are turns of which there is no transcript. The grammar of events allows each.
+// RareTurns are turns without a transcript. The grammar of events allows each.
 func RareTurns(t *testing.T) map[string][]Recorded {
 	t.Helper()
 	turn := func(events ...stream.Event) []Recorded {
@@ -69,7 +69,7 @@ func RareTurns(t *testing.T) map[string][]Recorded {
 	}
 }
 
-// recording is a Sink that numbers and keeps what it gets.
+// recording is a Sink that numbers and keeps its events.
 type recording []Recorded
 
 func (r *recording) Emit(ev stream.Event) error {

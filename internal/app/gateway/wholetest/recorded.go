@@ -14,8 +14,8 @@ import (
 // Observed is a Dialect whose turns are seen as they pass.
 type Observed struct {
 	dialect.Dialect
-	// Opened is called with what each turn was opened as, and returns what gets its events. open
-	// opens the same request once more.
+	// Opened is called with the exchange of each turn, and returns the function that gets its
+	// events. open opens the same request once more.
 	Opened func(x *dialect.Exchange, open func() (*dialect.Exchange, error)) (func(stream.Stamp, stream.Event), error)
 }
 

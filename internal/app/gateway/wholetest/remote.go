@@ -21,7 +21,7 @@ import (
 	"sluice/stream"
 )
 
-// echo answers by what the input begins with: slow, ask and fail; and notes what it got.
+// echo answers by the begin of the input: slow, ask and fail; and records the input.
 type echo struct{ inputs *[]string }
 
 // Run implements stream.Runner.

@@ -29,14 +29,14 @@ type Fragile struct {
 
 // Write does one write, and ends the process if its point is reached.
 func (f Fragile) Write(do func() error) error {
-	f.reach()
+	f.reachPoint()
 	err := do()
-	f.reach()
+	f.reachPoint()
 	return err
 }
 
-// reach is called before and behind a write.
-func (f Fragile) reach() {
+// reachPoint is called before and behind a write.
+func (f Fragile) reachPoint() {
 	if f.Point.Add(1) == f.At {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
@@ -87,7 +87,7 @@ func (f Fragile) RemoveIndex(ctx context.Context, name, id string) error {
 	return f.Write(func() error { return f.Store.RemoveIndex(ctx, name, id) })
 }
 
-// StateOf returns the state of a task; empty: there is none.
+// StateOf returns the state of a task, or an empty text without one.
 func StateOf(t *testing.T, in store.Store, id string) string {
 	t.Helper()
 	got, err := in.Task(t.Context(), id)

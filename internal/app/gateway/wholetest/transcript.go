@@ -66,10 +66,11 @@ func withTokens(t *testing.T, req *http.Request, replies []WireReply) *http.Requ
 	return again
 }
 
-// callSeeds are those of calls whose model gave no id. They depend on whether a turn is kept.
+// callSeeds matches the seeds in ids of calls without a model's id. They depend on whether a turn
+// is stored.
 var callSeeds = regexp.MustCompile(`call_[a-z2-7]{16}_`)
 
-// WithoutChance replaces what is random in a question, and in the ids of calls.
+// WithoutChance replaces the random parts of a question, and of the ids of calls.
 func WithoutChance(text string) string {
 	text = callSeeds.ReplaceAllString(text, "call_seed_")
 	return approvalIDs.ReplaceAllString(Tokens.ReplaceAllString(text, "slap1.token"), "appr_id")
@@ -79,7 +80,7 @@ func WithoutChance(text string) string {
 func (tr Transcript) Servers(t *testing.T, cfg config.Config) []mcpclient.Server {
 	t.Helper()
 	s := mcpclient.Server{Name: "fake", Transport: mcpclient.InProcess}
-	switch text := strings.TrimSpace(repeat(tr.Get("mcp"))); text {
+	switch text := strings.TrimSpace(expandRepeats(tr.Get("mcp"))); text {
 	case "todo":
 		s.Name, s.InProcess = "todo", todoServer(t)
 	case "down": // no program has this name, so each attempt to connect fails at once
@@ -89,7 +90,7 @@ func (tr Transcript) Servers(t *testing.T, cfg config.Config) []mcpclient.Server
 		s.Policy.Fallback = map[string][]string{"search": {"spare/lookup"}}
 	default:
 		s.InProcess = FakeServer(t, text)
-		s.Policy.Fallback = fallbacks(t, text)
+		s.Policy.Fallback = fallbacksOf(t, text)
 	}
 	list := []mcpclient.Server{s}
 	if tr.Has("mcp.spare") {
@@ -102,7 +103,7 @@ func (tr Transcript) Servers(t *testing.T, cfg config.Config) []mcpclient.Server
 	return list
 }
 
-// WireReply is what the client got.
+// WireReply is the reply that the client got.
 type WireReply struct {
 	Status int
 	Header http.Header
@@ -170,8 +171,8 @@ func (r WireReply) withoutJitter() string {
 // ofAgent begins the names of the files with what Gemini answers an agent.
 const ofAgent = "gemini."
 
-// ByAgent returns what stands in for Gemini: a script for each agent that has one,
-// distinguished by the system prompt, and sim for all others.
+// ByAgent returns a stand-in for Gemini: a script for each agent that has one, distinguished by the
+// system prompt, and sim for all others.
 func (tr Transcript) ByAgent(t *testing.T, sim *GeminiSim) (all http.Handler, calls func() int) {
 	scripts := map[string]*GeminiSim{}
 	for _, f := range tr.Files {
@@ -214,8 +215,8 @@ func (tr Transcript) ByAgent(t *testing.T, sim *GeminiSim) (all http.Handler, ca
 	}
 }
 
-// JudgeGemini checks what must hold for the requests of every transcript. The
-// simulator itself refuses what the API would refuse, and a wrong key.
+// JudgeGemini checks the rules for the requests of every transcript. The simulator itself refuses
+// requests that the API would refuse, and a wrong key.
 func (tr Transcript) JudgeGemini(t *testing.T, sim *GeminiSim) {
 	t.Helper()
 	for _, failure := range sim.Failures() {
@@ -288,7 +289,7 @@ func (tr Transcript) Config(t testing.TB) (config.Config, settings.File) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		env[name] = value
 	}
-	if tr.offline() {
+	if tr.isOffline() {
 		env["GEMINI_MODEL"] = providers.OfflineModel
 	}
 	readFile := os.ReadFile
@@ -312,7 +313,7 @@ func (tr Transcript) Config(t testing.TB) (config.Config, settings.File) {
 // Transcript is a golden file; see TestGolden.
 type Transcript struct{ *txtar.Archive }
 
-// TurnTranscripts returns the golden files in which a turn is run, with their names.
+// TurnTranscripts returns the golden files with a turn, and their names.
 func TurnTranscripts(t *testing.T) iter.Seq2[string, Transcript] {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(Root(), "testdata/transcripts/*.txtar"))
@@ -352,7 +353,7 @@ func ReadTranscript(t *testing.T, file string) Transcript {
 	return Transcript{Archive: ar}
 }
 
-func (tr Transcript) file(name string) *txtar.File {
+func (tr Transcript) findFile(name string) *txtar.File {
 	for i := range tr.Files {
 		if tr.Files[i].Name == name {
 			return &tr.Files[i]
@@ -362,11 +363,11 @@ func (tr Transcript) file(name string) *txtar.File {
 }
 
 // Has says whether the transcript has that file.
-func (tr Transcript) Has(name string) bool { return tr.file(name) != nil }
+func (tr Transcript) Has(name string) bool { return tr.findFile(name) != nil }
 
-// Get returns a file of the transcript; empty: there is none.
+// Get returns a file of the transcript, or an empty text without one.
 func (tr Transcript) Get(name string) string {
-	if f := tr.file(name); f != nil {
+	if f := tr.findFile(name); f != nil {
 		return string(f.Data)
 	}
 	return ""
@@ -374,27 +375,27 @@ func (tr Transcript) Get(name string) string {
 
 // Set replaces a file of the transcript, or adds it.
 func (tr Transcript) Set(name, data string) {
-	if f := tr.file(name); f != nil {
+	if f := tr.findFile(name); f != nil {
 		f.Data = []byte(data)
 		return
 	}
 	tr.Files = append(tr.Files, txtar.File{Name: name, Data: []byte(data)})
 }
 
-// GeminiSim is what stands in for Gemini.
+// GeminiSim is the stand-in for Gemini.
 type GeminiSim = geminisim.Server
 
-func (tr Transcript) offline() bool { return strings.TrimSpace(tr.Get("gemini")) == "offline" }
+func (tr Transcript) isOffline() bool { return strings.TrimSpace(tr.Get("gemini")) == "offline" }
 
 // Gemini returns the model that the transcript asks for.
 func (tr Transcript) Gemini(t *testing.T) *GeminiSim {
 	t.Helper()
-	if tr.offline() {
+	if tr.isOffline() {
 		return geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), RequireKey: Key, Pace: providers.OfflinePace, FirstDelay: providers.OfflineFirst})
 	}
 	text := tr.Get("gemini")
 	if strings.TrimSpace(text) == "" {
-		text = "end" // one response, which is never asked for
+		text = "end" // one response that is never requested
 	}
 	script, err := geminisim.ParseScript(text)
 	if err != nil {
@@ -426,7 +427,7 @@ func ReadRequest(t *testing.T, text string) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := http.NewRequestWithContext(t.Context(), in.Method, "http://gateway"+in.RequestURI, strings.NewReader(repeat(strings.TrimSpace(body))))
+	out, err := http.NewRequestWithContext(t.Context(), in.Method, "http://gateway"+in.RequestURI, strings.NewReader(expandRepeats(strings.TrimSpace(body))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,8 +435,8 @@ func ReadRequest(t *testing.T, text string) *http.Request {
 	return out
 }
 
-// repeat spells out what a transcript may shorten: {{20 x}} is 20 times x.
-func repeat(text string) string {
+// expandRepeats expands the short form of a transcript: {{20 x}} is 20 times x.
+func expandRepeats(text string) string {
 	return repetition.ReplaceAllStringFunc(text, func(s string) string {
 		m := repetition.FindStringSubmatch(s)
 		n, _ := strconv.Atoi(m[1])
@@ -445,9 +446,9 @@ func repeat(text string) string {
 
 var repetition = regexp.MustCompile(`\{\{(\d+) (.+?)\}\}`)
 
-// WireRequests returns what Gemini was sent, a line for each member of a request,
-// with its JSON pointer; each of the contents has a line of its own. Left out are
-// the system instruction and the tools, which have tests of their own.
+// WireRequests returns what Gemini was sent, a line for each member of a request, with its JSON
+// pointer; each of the contents has a line of its own. The system instruction and the tools are
+// left out, as they have tests of their own.
 func WireRequests(t *testing.T, requests []geminisim.Request) string {
 	t.Helper()
 	var b strings.Builder

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// Canary stands in every draft that is withheld, and in what the judge says of it.
+// Canary stands in every withheld draft, and in the judge's feedback on it.
 const Canary = "c4nary"
 
-// Inventor puts the canary into what the model writes as long as nobody has complained, and
-// into each verdict. It never passes.
+// Inventor puts the canary into the model's texts until somebody complains, and into each verdict.
+// It never passes.
 func Inventor(sim http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -37,7 +37,7 @@ func Inventor(sim http.Handler) http.Handler {
 	})
 }
 
-// WithheldYAML is what a file says of an answer that is judged; %s is the mode.
+// WithheldYAML is the section of a file for a judged answer; %s is the mode.
 const WithheldYAML = `
 quality:
   mode: enforce
@@ -47,7 +47,7 @@ quality:
   criteria: [{id: kind, description: "The answer is kind"}]
 `
 
-// WithheldTeam is who answers in a file with WithheldYAML.
+// WithheldTeam has the agents for a file with WithheldYAML.
 const WithheldTeam = `
 agents:
   writer: {description: Writes, role: Writer}

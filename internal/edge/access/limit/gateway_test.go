@@ -333,7 +333,7 @@ func TestTicketsAndWatchers(t *testing.T) {
 		held := make(chan struct{})
 		_, id, _ := strings.Cut(r.body, `"task_id":"`)
 		id, _, _ = strings.Cut(id, `"`)
-		f.Gemini = wholetest.InPieces{Speaking: wholetest.NewSpeaking(3, true), Rest: held}
+		f.Gemini = wholetest.InPieces{Speaking: wholetest.NewSpeaking(3, true), Gate: held}
 		two := f.Gateway(nil)
 		done := make(chan int)
 		go func() { done <- turns(t, two, "acme/ada", 1) }()

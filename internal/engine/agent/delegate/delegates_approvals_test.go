@@ -83,11 +83,11 @@ func TestDelegatePausesTheTurn(t *testing.T) {
 			t.Fatalf("%d %s", status, body)
 		}
 		for name := range scripts {
-			if len(o.Asked[name]) != len(straight.Asked[name]) {
-				t.Fatalf("%s was asked %d times, without a pause %d times", name, len(o.Asked[name]), len(straight.Asked[name]))
+			if len(o.Bodies[name]) != len(straight.Bodies[name]) {
+				t.Fatalf("%s was asked %d times, without a pause %d times", name, len(o.Bodies[name]), len(straight.Bodies[name]))
 			}
-			for i := range o.Asked[name] {
-				if got, want := withoutIDs(o.Asked[name][i]), withoutIDs(straight.Asked[name][i]); got != want {
+			for i := range o.Bodies[name] {
+				if got, want := withoutIDs(o.Bodies[name][i]), withoutIDs(straight.Bodies[name][i]); got != want {
 					t.Errorf("%s was sent\n%s\nwithout a pause\n%s", name, got, want)
 				}
 			}
@@ -145,10 +145,10 @@ func TestDelegatesAskOnce(t *testing.T) {
 		if got := ran(t, "todo", second); len(got) != 2 {
 			t.Errorf("ran %v\n%s", got, second)
 		}
-		if len(o.Asked["boss"]) != 2 || len(o.Asked["researcher"]) != 2 || len(o.Asked["writer"]) != 4 {
-			t.Errorf("asked boss %d, researcher %d, writer %d times", len(o.Asked["boss"]), len(o.Asked["researcher"]), len(o.Asked["writer"]))
+		if len(o.Bodies["boss"]) != 2 || len(o.Bodies["researcher"]) != 2 || len(o.Bodies["writer"]) != 4 {
+			t.Errorf("asked boss %d, researcher %d, writer %d times", len(o.Bodies["boss"]), len(o.Bodies["researcher"]), len(o.Bodies["writer"]))
 		}
-		got := o.LastOf("boss") + strings.Join(o.Asked["writer"], "")
+		got := o.LastOf("boss") + strings.Join(o.Bodies["writer"], "")
 		if !strings.Contains(got, "Not this") || !strings.Contains(got, "The user changed the arguments") {
 			t.Errorf("nobody was told of the decisions:\n%s", got)
 		}
@@ -192,8 +192,8 @@ func TestNobodyIsAskedForDelegates(t *testing.T) {
 					t.Errorf("%s was told\n%.3000s", who, got)
 				}
 			}
-			if len(o.Asked["boss"]) != 2 || len(o.Asked["researcher"]) < 2 || len(o.Asked["writer"]) != 2 || len(ran(t, "todo", stream)) > 0 {
-				t.Errorf("asked boss %d, researcher %d, writer %d times; ran %v", len(o.Asked["boss"]), len(o.Asked["researcher"]), len(o.Asked["writer"]), ran(t, "todo", stream))
+			if len(o.Bodies["boss"]) != 2 || len(o.Bodies["researcher"]) < 2 || len(o.Bodies["writer"]) != 2 || len(ran(t, "todo", stream)) > 0 {
+				t.Errorf("asked boss %d, researcher %d, writer %d times; ran %v", len(o.Bodies["boss"]), len(o.Bodies["researcher"]), len(o.Bodies["writer"]), ran(t, "todo", stream))
 			}
 			begun := map[any]int{}
 			for _, c := range wholetest.EventsOf(t, stream, "tool_call") {
@@ -249,7 +249,7 @@ func TestDelegatesGoOnElsewhere(t *testing.T) {
 	one, two := wholetest.OpenOfficeOf(t, wholetest.FirmFile, env, scripts), wholetest.OpenOfficeOf(t, wholetest.FirmFile, env, scripts)
 	q, _ := one.Pauses(`{"input":"go","agent":"boss"}`)
 	for _, agent := range []string{"boss", "researcher", "writer"} {
-		two.Asked[agent] = []string{""} // its model continues where that of the other one was
+		two.Bodies[agent] = []string{""} // its model continues where that of the other one was
 	}
 	done, stream := two.Answers(q, `"action":"approve"`)
 	if done.Output != "ok" || !slices.Equal(ran(t, "todo", stream), []string{"create_todo completed writer"}) {
@@ -257,7 +257,7 @@ func TestDelegatesGoOnElsewhere(t *testing.T) {
 	}
 	other := wholetest.OpenOfficeOf(t, strings.ReplaceAll(wholetest.FirmFile, "delegates: [writer]", "max_steps: 5"), env, scripts)
 	for _, agent := range []string{"boss", "researcher", "writer"} {
-		other.Asked[agent] = []string{""}
+		other.Bodies[agent] = []string{""}
 	}
 	if done, stream := other.Answers(q, `"action":"approve"`); done.Output != "ok" || len(ran(t, "todo", stream)) != 0 {
 		t.Errorf("without the delegate: %+v\n%s", done, stream)
@@ -284,7 +284,7 @@ func TestDecisionsAndCountsGoOn(t *testing.T) {
 		if done.Output != "ok" || strings.Contains(stream, `"tool_name":"create_todo","server":"todo","arguments":{"title":"same"},"status":"completed"`) {
 			t.Errorf("%+v\n%.3000s", done, stream)
 		}
-		if n := len(o.Asked["writer"]); n != 19 {
+		if n := len(o.Bodies["writer"]); n != 19 {
 			t.Errorf("%d sessions of the writer, with that of the researcher before the pause %d", n, n+1)
 		}
 	})
@@ -312,8 +312,8 @@ func TestDelegatesPauseAgain(t *testing.T) {
 		if done.Output != "ok" || !slices.Equal(ran(t, "todo", third), []string{"create_todo completed researcher"}) {
 			t.Errorf("%+v\n%s", done, third)
 		}
-		if len(o.Asked["boss"]) != 2 || len(o.Asked["researcher"]) != 3 || len(o.Asked["writer"]) != 2 {
-			t.Errorf("asked boss %d, researcher %d, writer %d times", len(o.Asked["boss"]), len(o.Asked["researcher"]), len(o.Asked["writer"]))
+		if len(o.Bodies["boss"]) != 2 || len(o.Bodies["researcher"]) != 3 || len(o.Bodies["writer"]) != 2 {
+			t.Errorf("asked boss %d, researcher %d, writer %d times", len(o.Bodies["boss"]), len(o.Bodies["researcher"]), len(o.Bodies["writer"]))
 		}
 	})
 }

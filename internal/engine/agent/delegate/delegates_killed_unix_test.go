@@ -68,8 +68,8 @@ func TestDelegatesAtOnce(t *testing.T) {
 			}
 		}
 		refused := strings.Count(body, "8 agents work on tasks of this turn already")
-		if most != 8 || refused == 0 || len(o.Asked["writer"]) != 4 {
-			t.Errorf("%d at the same time, %d of 12 tasks done, refusals are told %d times", most, len(o.Asked["writer"]), refused)
+		if most != 8 || refused == 0 || len(o.Bodies["writer"]) != 4 {
+			t.Errorf("%d at the same time, %d of 12 tasks done, refusals are told %d times", most, len(o.Bodies["writer"]), refused)
 		}
 	})
 }
@@ -94,7 +94,7 @@ workflows:
 				m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
 				b.Serve(m)
 				pay := mcpclient.Server{Name: "bank", Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:bank"})}
-				o := &wholetest.Office{Asked: map[string][]string{}, Scripts: map[string][]string{
+				o := &wholetest.Office{Bodies: map[string][]string{}, Scripts: map[string][]string{
 					"boss":       {wholetest.CallPart("delegate_to_researcher", `{"task":"a"}`), wholetest.TextPart("ok")},
 					"researcher": {wholetest.CallPart("pay", `{"amount":10}`), wholetest.TextPart("R")},
 				}}
@@ -124,8 +124,8 @@ workflows:
 				if done, third := o.Answers(again, `"action":"approve"`); done.Output != "ok" || b.Paid.Load() != 1 {
 					t.Errorf("paid %d times, %+v\n%s", b.Paid.Load(), done, third)
 				}
-				if len(o.Asked["boss"]) != 2 || len(o.Asked["researcher"]) != 2 {
-					t.Errorf("asked boss %d, researcher %d times", len(o.Asked["boss"]), len(o.Asked["researcher"]))
+				if len(o.Bodies["boss"]) != 2 || len(o.Bodies["researcher"]) != 2 {
+					t.Errorf("asked boss %d, researcher %d times", len(o.Bodies["boss"]), len(o.Bodies["researcher"]))
 				}
 			})
 		})
@@ -196,13 +196,13 @@ func TestDelegateWaitsOverAKill(t *testing.T) {
 				}
 				o := deep(t, in, todo)
 				for _, agent := range []string{"boss", "researcher", "writer"} {
-					o.Asked[agent] = []string{""} // its model continues where it was
+					o.Bodies[agent] = []string{""} // its model continues where it was
 				}
 				done, stream := o.Answers(q, `"action":"approve"`)
 				if done.Output != "ok" || !slices.Equal(ran(t, "todo", stream), []string{"create_todo completed writer"}) {
 					t.Errorf("%+v\n%s", done, stream)
 				}
-				for agent, asked := range o.Asked {
+				for agent, asked := range o.Bodies {
 					if len(asked) != 2 {
 						t.Errorf("%s was asked %d times after the answer", agent, len(asked)-1)
 					}

@@ -22,7 +22,7 @@ func TestDelegateSeesItsTaskAlone(t *testing.T) {
 		if status != http.StatusOK {
 			t.Fatalf("%s: %d %s", who, status, body)
 		}
-		for _, sent := range o.Asked["researcher"] {
+		for _, sent := range o.Bodies["researcher"] {
 			if strings.Contains(sent, "SECRET") || strings.Contains(sent, "You are boss") {
 				t.Errorf("%s: the delegate was sent its caller's messages:\n%s", who, sent)
 			}
@@ -30,10 +30,10 @@ func TestDelegateSeesItsTaskAlone(t *testing.T) {
 				t.Errorf("%s: the delegate was not sent its task:\n%s", who, sent)
 			}
 		}
-		if n := len(o.Asked["boss"]); n != 2 {
+		if n := len(o.Bodies["boss"]); n != 2 {
 			t.Fatalf("%s: boss was asked %d times:\n%s", who, n, body)
 		}
-		if last := o.Asked["boss"][1]; !strings.Contains(last, "SUMMARY 4810") || strings.Contains(last, `"functionCall":{"name":"list_todos"`) {
+		if last := o.Bodies["boss"][1]; !strings.Contains(last, "SUMMARY 4810") || strings.Contains(last, `"functionCall":{"name":"list_todos"`) {
 			t.Errorf("%s: the caller was sent:\n%s", who, last)
 		}
 		var runs []map[string]any
@@ -121,10 +121,10 @@ func TestDelegationIsBounded(t *testing.T) {
 		if wholetest.DataOf(t, body, "done", &done); done.Output != "ok" || !done.Success {
 			t.Errorf("%s: %+v\n%.3000s", tt.name, done, body)
 		}
-		if n := len(o.Asked["last"]); n > 0 {
+		if n := len(o.Bodies["last"]); n > 0 {
 			t.Errorf("%s: the last agent was asked", tt.name)
 		}
-		if n := len(o.Asked["writer"]); n > 20 {
+		if n := len(o.Bodies["writer"]); n > 20 {
 			t.Errorf("%s: %d sessions", tt.name, n)
 		}
 	}
@@ -144,8 +144,8 @@ func TestLongAnswerOfADelegate(t *testing.T) {
 		})
 		_, body := o.Post(`{"input":"go","agent":"boss"}`)
 		got := o.LastOf("boss")
-		if !strings.Contains(got, tt.want) || strings.Contains(got, "xEND") || len(o.Asked["writer"]) != 2 {
-			t.Errorf("%s: %d calls, boss was told\n%.2000s\n%.2000s", tt.name, len(o.Asked["writer"]), got, body)
+		if !strings.Contains(got, tt.want) || strings.Contains(got, "xEND") || len(o.Bodies["writer"]) != 2 {
+			t.Errorf("%s: %d calls, boss was told\n%.2000s\n%.2000s", tt.name, len(o.Bodies["writer"]), got, body)
 		}
 	}
 }

@@ -77,7 +77,7 @@ agents:
 		}{
 			{one, "own", "This is one."}, {one, "far", "This is two."}, {two, "own", "This is two."}, {two, "far", "This is one."},
 		} {
-			if got := tt.of.Say(t, `{"input":"hi","agent":"`+tt.agent+`"}`); got.Final != tt.want || got.Reason != "stop" {
+			if got := tt.of.RunTurn(t, `{"input":"hi","agent":"`+tt.agent+`"}`); got.Final != tt.want || got.Reason != "stop" {
 				t.Errorf("%s: %+v, want %q", tt.agent, got, tt.want)
 			}
 		}

@@ -24,7 +24,7 @@ import (
 // what may be changed is seen by the nodes behind.
 func TestChangesOfAState(t *testing.T) {
 	t.Parallel()
-	f := wholetest.Over(t, memory.New(memory.Config{}), `
+	f := wholetest.StartOn(t, memory.New(memory.Config{}), `
 agents: {a: {description: answers}}
 workflows:
   w:
@@ -35,7 +35,7 @@ workflows:
       wrong: {type: agent, agent: a}
     edges: [{from: ask, to: route}, {from: route, to: {xyz: right, default: wrong}}]
 `)
-	id, _ := f.Asked("/chat/stream", `{"input":"go","workflow":"w"}`)
+	id, _ := f.StartQuestion("/chat/stream", `{"input":"go","workflow":"w"}`)
 	long := strings.Repeat("x", 64<<10)
 	for updates, want := range map[string]string{
 		`{"current_agent":"x"}`:                                 `"field":"/state_updates","code":"not_allowed"`,
@@ -74,9 +74,9 @@ func TestAnswersToOtherQuestions(t *testing.T) {
 			t.Errorf("in mid-run: %d %s", code, got)
 		}
 	}
-	f = wholetest.Over(t, memory.New(memory.Config{}), fmt.Sprintf(strings.Replace(wholetest.Paying, "    nodes:", "    checkpoints: [answer]\n    nodes:", 1), wholetest.HookedBank(t, &paid, during)+"/mcp"))
-	one, first := f.Asked("/chat/stream", wholetest.BeginsPay)
-	two, other := f.Asked("/chat/stream", wholetest.BeginsPay)
+	f = wholetest.StartOn(t, memory.New(memory.Config{}), fmt.Sprintf(strings.Replace(wholetest.Paying, "    nodes:", "    checkpoints: [answer]\n    nodes:", 1), wholetest.HookedBank(t, &paid, during)+"/mcp"))
+	one, first := f.StartQuestion("/chat/stream", wholetest.BeginsPay)
+	two, other := f.StartQuestion("/chat/stream", wholetest.BeginsPay)
 	refused := func(what, id, question string) {
 		t.Helper()
 		code, got := f.Decides(id, fmt.Sprintf(`{"action":"approve","user_id":"ann","approval_id":%q}`, question))
@@ -86,7 +86,7 @@ func TestAnswersToOtherQuestions(t *testing.T) {
 	}
 	refused("that of another task", one, other)
 	running.Store(one)
-	_, second := f.Asked("/tasks/"+one+"/decision", `{"action":"approve","user_id":"ann"}`)
+	_, second := f.StartQuestion("/tasks/"+one+"/decision", `{"action":"approve","user_id":"ann"}`)
 	if paid.Load() != 1 {
 		t.Errorf("paid %d times", paid.Load())
 	}
@@ -142,8 +142,8 @@ func TestClockOfTheMachineJumps(t *testing.T) {
 				}
 			}
 			patient := strings.NewReplacer(`prompt: "Pay?"`, `prompt: "Pay?", timeout: 72h`, "{url: %q}", "{url: %q, timeout: 300s}").Replace(wholetest.Paying)
-			f := wholetest.Over(t, in, fmt.Sprintf(patient, wholetest.HookedBank(t, &paid, jump)+"/mcp"))
-			id, _ := f.Asked("/chat/stream", wholetest.BeginsPay)
+			f := wholetest.StartOn(t, in, fmt.Sprintf(patient, wholetest.HookedBank(t, &paid, jump)+"/mcp"))
+			id, _ := f.StartQuestion("/chat/stream", wholetest.BeginsPay)
 			jump()
 			if state := wholetest.StateOf(t, in, id); state != task.InputRequired {
 				t.Fatalf("the task is %q", state)

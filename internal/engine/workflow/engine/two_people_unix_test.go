@@ -78,7 +78,7 @@ func TestTwoPeopleAreAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := open(t)
-			f := wholetest.Over(t, in, twoPeople)
+			f := wholetest.StartOn(t, in, twoPeople)
 			t.Run("one after the other", func(t *testing.T) {
 				asked := questionsOf(t, f.Serve("/chat/stream", `{"input":"go","workflow":"w"}`, io.Discard))
 				one, two := asked["One?"], asked["Two?"]

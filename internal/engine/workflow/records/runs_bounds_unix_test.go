@@ -39,7 +39,7 @@ func TestCancelWhileNobodyRuns(t *testing.T) {
 	file := unasked(fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
 	down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
 	down.After.Store(2) // the run has begun
-	one := wholetest.Over(t, down, file)
+	one := wholetest.StartOn(t, down, file)
 	one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
 	one.Close()
 	if paid.Load() != 0 {
@@ -63,7 +63,7 @@ func TestCancelWhileNobodyRuns(t *testing.T) {
 	if w.Code != http.StatusAccepted {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	wholetest.Over(t, in, file)
+	wholetest.StartOn(t, in, file)
 	testnet.Eventually(t, "the run is over", func() bool { return wholetest.StateOf(t, in, id) != task.Working })
 	if got := wholetest.StateOf(t, in, id); got != task.Canceled || paid.Load() != 0 {
 		t.Errorf("the task is %s, paid %d times", got, paid.Load())
@@ -89,10 +89,10 @@ func TestUnknownOutcomeIsReported(t *testing.T) {
 				file = strings.Replace(file, "bank: {", "bank: {on_unknown: tell, ", 1)
 				down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
 				down.After.Store(after)
-				one := wholetest.Over(t, down, file)
+				one := wholetest.StartOn(t, down, file)
 				one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
 				one.Close()
-				two := wholetest.Over(t, in, file)
+				two := wholetest.StartOn(t, in, file)
 				page, err := in.Tasks(t.Context(), store.Query{User: "ann", Limit: 10})
 				if err != nil || len(page.IDs) != 1 {
 					t.Fatal(err, page.IDs)

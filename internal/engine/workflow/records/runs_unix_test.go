@@ -81,7 +81,7 @@ func TestDecisionOnUnusableRecords(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
-	f := wholetest.Over(t, in, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
+	f := wholetest.StartOn(t, in, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
 	id := f.Begun(wholetest.BeginsPay)
 	approve := `{"action":"approve","user_id":"ann"}`
 	var whole []byte
@@ -117,13 +117,13 @@ func TestTakenOverWithMemory(t *testing.T) {
 			file := strings.NewReplacer("ask: {type: human, prompt: \"Pay?\"}", "", "{from: ask, to: pay}, ", "").Replace(fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
 			down := &wholetest.Cut{Store: in, Why: []error{store.ErrUnavailable, store.ErrFull}[after%2]}
 			down.After.Store(after)
-			one := wholetest.Over(t, down, file)
+			one := wholetest.StartOn(t, down, file)
 			got := one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
 			if down.Off.Load() && !strings.Contains(got, `"error_type":"store_unavailable"`) {
 				t.Fatalf("without the store:\n%s", got)
 			}
 			one.Close()
-			two := wholetest.Over(t, in, file)
+			two := wholetest.StartOn(t, in, file)
 			page, err := in.Tasks(t.Context(), store.Query{User: "ann", Limit: 10})
 			if err != nil || len(page.IDs) != 1 {
 				t.Fatal(err, page.IDs)

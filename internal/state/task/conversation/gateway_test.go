@@ -20,9 +20,9 @@ func TestConversationIsRemembered(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		model := f.House(wholetest.Remembered)
 		one, two := f.Gateway(nil), f.Gateway(nil)
-		first := one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
+		first := one.RunTurn(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
 		from := len(model.All())
-		two.Say(t, wholetest.Input("Turn off the kitchen lights", wholetest.OfAnn))
+		two.RunTurn(t, wholetest.Input("Turn off the kitchen lights", wholetest.OfAnn))
 		all := model.All()[from:]
 		if want := `Earlier in the conversation:\nUser: Turn on the kitchen lights\nAssistant: ` + first.Final; !strings.Contains(all[0], want) {
 			t.Errorf("the router was asked\n%s", all[0])
@@ -32,7 +32,7 @@ func TestConversationIsRemembered(t *testing.T) {
 			t.Errorf("the agent got\n%s\nwant\n%s", got, want)
 		}
 		from = len(model.All())
-		two.Say(t, wholetest.Input("Play some jazz music", wholetest.OfAnn))
+		two.RunTurn(t, wholetest.Input("Play some jazz music", wholetest.OfAnn))
 		got := wholetest.ContentsOf(t, model.All()[from+1])
 		if !strings.Contains(got, `|model: [Earlier call: set_light {`) || !strings.Contains(got, "]\n\n"+first.Final+"|") || strings.Contains(got, "call set_light signed") {
 			t.Errorf("another agent got\n%s", got)
@@ -43,7 +43,7 @@ func TestConversationIsRemembered(t *testing.T) {
 			"no conversation":      wholetest.Input("Play some jazz music", `,"user_id":"ann"`),
 		} {
 			from := len(model.All())
-			one.Say(t, body)
+			one.RunTurn(t, body)
 			if got := wholetest.ContentsOf(t, model.All()[from+1]); got != "user: Play some jazz music" {
 				t.Errorf("%s: the agent got\n%s", name, got)
 			}
@@ -57,9 +57,9 @@ func TestLoneAgentRemembers(t *testing.T) {
 		model := f.House("")
 		f.File = wholetest.Remembered
 		one := f.Gateway(map[string]string{"SLUICE_TODO_DB": ":memory:"})
-		one.Say(t, wholetest.Input("Remind me to buy eggs", wholetest.OfAnn))
+		one.RunTurn(t, wholetest.Input("Remind me to buy eggs", wholetest.OfAnn))
 		from := len(model.All())
-		one.Say(t, wholetest.Input("Show my list", wholetest.OfAnn))
+		one.RunTurn(t, wholetest.Input("Show my list", wholetest.OfAnn))
 		if got := wholetest.ContentsOf(t, model.All()[from]); !strings.HasPrefix(got, "user: Remind me to buy eggs|model: call create_todo signed|user: result create_todo|model: ") || !strings.HasSuffix(got, "|user: Show my list") {
 			t.Errorf("the model got\n%s", got)
 		}
@@ -76,19 +76,19 @@ func TestOwnHistoryIsNotRemembered(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		model := f.House(wholetest.Remembered)
 		one := f.Gateway(nil)
-		one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
+		one.RunTurn(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
 		for history, want := range map[string]string{
 			`[]`: "user: Play some jazz music",
 			`[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`: "user: a|model: b|user: Play some jazz music",
 		} {
 			from := len(model.All())
-			one.Say(t, wholetest.Input("Play some jazz music", wholetest.OfAnn+`,"history":`+history))
+			one.RunTurn(t, wholetest.Input("Play some jazz music", wholetest.OfAnn+`,"history":`+history))
 			if got := wholetest.ContentsOf(t, model.All()[from+1]); got != want {
 				t.Errorf("%s: the agent got\n%s", history, got)
 			}
 		}
 		from := len(model.All())
-		one.Say(t, wholetest.Input("Pause the music", wholetest.OfAnn+`,"history":null`))
+		one.RunTurn(t, wholetest.Input("Pause the music", wholetest.OfAnn+`,"history":null`))
 		if got := wholetest.ContentsOf(t, model.All()[from+1]); !strings.Contains(got, "kitchen lights") || strings.Contains(got, "jazz") {
 			t.Errorf("the agent got\n%s", got)
 		}
@@ -100,10 +100,10 @@ func TestReplyInARememberedConversation(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		model := f.House(wholetest.Remembered)
 		one, two := f.Gateway(nil), f.Gateway(nil)
-		one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
-		asked := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
+		one.RunTurn(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
+		asked := one.RunTurn(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
 		from := len(model.All())
-		two.Say(t, wholetest.Input("with some jazz music", wholetest.OfAnn))
+		two.RunTurn(t, wholetest.Input("with some jazz music", wholetest.OfAnn))
 		all := model.All()[from:]
 		if !strings.Contains(all[0], "User: Turn on the kitchen lights") || strings.Contains(all[0], "User: Make it cozy") || strings.Count(all[0], "Make it cozy") != 1 {
 			t.Errorf("the router was asked\n%s", all[0])
@@ -143,7 +143,7 @@ func TestMemoryUnavailable(t *testing.T) {
 		one := f.Gateway(nil)
 		for _, fail := range []struct{ reads, writes bool }{{true, false}, {false, true}} {
 			broken.reads, broken.writes = fail.reads, fail.writes
-			got := one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
+			got := one.RunTurn(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
 			if strings.Join(got.Errors, " ") != "(store_unavailable)" || got.Reason != "stop" || got.Agent != "light-agent" {
 				t.Errorf("%+v: %+v", fail, got)
 			}
@@ -157,7 +157,7 @@ func TestConversationIsForgotten(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		f.File = wholetest.Remembered
 		one, two := f.Gateway(nil), f.Gateway(nil)
-		one.Say(t, wholetest.Created)
+		one.RunTurn(t, wholetest.Created)
 		key := store.MemoryKey("", "ann", "conv_1")
 		kept := func() int {
 			items, err := f.Store.List(t.Context(), key, 0, 0)
@@ -189,7 +189,7 @@ func TestConversationIsForgotten(t *testing.T) {
 		if status, _ := two.Ask(t, http.MethodGet, "/tasks/"+task, ""); status != http.StatusNotFound || kept() != 0 {
 			t.Errorf("its task: %d; %d turns are remembered", status, kept())
 		}
-		if next := two.Say(t, wholetest.Created); next.Task == task || kept() != 1 {
+		if next := two.RunTurn(t, wholetest.Created); next.Task == task || kept() != 1 {
 			t.Errorf("it does not begin again: %+v", next)
 		}
 	})

@@ -105,8 +105,8 @@ func playAgain(tr wholetest.Transcript, t *testing.T, name, path string, last wh
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, reordered := r.Compare(got.Body); d != nil || reordered || (len(got.Asked) > 0 || got.Unused > 0) && unlike()[name] == "" {
-		t.Errorf("run again: %v\nasked without an answer: %q, and %d answers left", d, got.Asked, got.Unused)
+	if d, reordered := r.Compare(got.Body); d != nil || reordered || (len(got.Unanswered) > 0 || got.Unused > 0) && unlike()[name] == "" {
+		t.Errorf("run again: %v\nasked without an answer: %q, and %d answers left", d, got.Unanswered, got.Unused)
 	}
 }
 
@@ -171,8 +171,8 @@ func TestRunsAreRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, _ := r.Compare(got.Body); d != nil || len(got.Asked) > 0 || got.Unused > 0 {
-			t.Errorf("%v\nasked %q, unused %d", d, got.Asked, got.Unused)
+		if d, _ := r.Compare(got.Body); d != nil || len(got.Unanswered) > 0 || got.Unused > 0 {
+			t.Errorf("%v\nasked %q, unused %d", d, got.Unanswered, got.Unused)
 		}
 	}
 	list, cfg := run("research", `{"input":"Compare tea and coffee","workflow":"research"}`)
