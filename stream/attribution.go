@@ -54,8 +54,8 @@ func (own *Attribution) fill(a Attribution) {
 
 // CallOf returns the call that ev reports, to be changed in place; nil if it reports none.
 func CallOf(ev Event) *Call {
-	if c, ok := ev.(interface{ itself() *Call }); ok {
-		return c.itself()
+	if c, ok := ev.(interface{ asCall() *Call }); ok {
+		return c.asCall()
 	}
 	return nil
 }
