@@ -32,9 +32,9 @@ type seam struct {
 	dropped int // code points of the answer that are not shown
 
 	anchor string
-	rest   string // of the shown text, without outer white space, what the answer may repeat
+	rest   string // of the shown text, without outer white space: the answer may repeat it
 	space  string // white space at the end of the shown text
-	quote  string // that closes an anchor which the answer quotes; empty: it does not
+	quote  string // closes a quoted anchor; empty without one
 	held   string // text of the answer that is neither shown nor dropped
 	ready  strings.Builder
 	// step decides about held, and reports whether the next step may run. It waits for more text
@@ -216,7 +216,7 @@ func (s *seam) dropOverlap(final bool) bool {
 	return s.release()
 }
 
-// closingQuotes has the quotes in which a model may put the anchor.
+// closingQuotes maps the quotes that a model may put around the anchor.
 var closingQuotes = map[rune]string{'«': "»", '“': "”", '"': `"`, '`': "`"}
 
 // dropSpace drops the white space behind the seam that the shown text has already, and an anchor
