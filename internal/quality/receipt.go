@@ -71,9 +71,9 @@ func (t *turn) newReceipt(a *attempt) *stream.Receipt {
 	return r
 }
 
-// keptCriterion is a criterion as a task keeps it. Its feedback is made by code: the
+// taskCriterion is a criterion as a task keeps it. Its feedback is made by code: the
 // judge's own words may quote a text that was withheld.
-type keptCriterion struct {
+type taskCriterion struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
 	Expected    string `json:"expected"`
@@ -83,20 +83,20 @@ type keptCriterion struct {
 	Feedback    string `json:"feedback,omitempty"`
 }
 
-// keptScorecard is the scorecard that is stored for later questions. Texts of answers are not in
+// taskScorecard is the scorecard that is stored for later questions. Texts of answers are not in
 // it.
-type keptScorecard struct {
+type taskScorecard struct {
 	ID        string          `json:"scorecard_id"`
 	RequestID string          `json:"request_id"`
-	Criteria  []keptCriterion `json:"criteria"`
+	Criteria  []taskCriterion `json:"criteria"`
 	Passed    bool            `json:"overall_passed"`
 	CreatedAt string          `json:"created_at"`
 	At        string          `json:"evaluated_at,omitempty"`
 }
 
-// keptResult is a ValidationResult. A criterion without a verdict has not passed, and its id is
+// taskVerdict is a ValidationResult. A criterion without a verdict has not passed, and its id is
 // among the failed ones. The list is empty if and only if Passed is true.
-type keptResult struct {
+type taskVerdict struct {
 	RequestID   string   `json:"request_id"`
 	ScorecardID string   `json:"scorecard_id"`
 	Passed      bool     `json:"passed"`
@@ -105,31 +105,31 @@ type keptResult struct {
 	At          string   `json:"validated_at"`
 }
 
-// keptState is the state of a turn as its task keeps it.
-type keptState struct {
-	RequestID  string         `json:"request_id"`
-	Plan       jsontext.Value `json:"execution_plan,omitempty"`
-	Scorecard  keptScorecard  `json:"scorecard"`
-	Data       []keptResultOf `json:"data"`
-	Composed   *string        `json:"composed_response"`
-	Formatted  jsontext.Value `json:"formatted_response,omitempty"`
-	Result     *keptResult    `json:"validation_result"`
-	Refinement int            `json:"refinement_count"`
-	Final      *string        `json:"final_response"`
-	Status     string         `json:"status"`
-	CreatedAt  string         `json:"created_at"`
-	At         string         `json:"completed_at"`
+// taskState is the state of a turn as its task keeps it.
+type taskState struct {
+	RequestID  string           `json:"request_id"`
+	Plan       jsontext.Value   `json:"execution_plan,omitempty"`
+	Scorecard  taskScorecard    `json:"scorecard"`
+	Data       []taskToolResult `json:"data"`
+	Composed   *string          `json:"composed_response"`
+	Formatted  jsontext.Value   `json:"formatted_response,omitempty"`
+	Result     *taskVerdict     `json:"validation_result"`
+	Refinement int              `json:"refinement_count"`
+	Final      *string          `json:"final_response"`
+	Status     string           `json:"status"`
+	CreatedAt  string           `json:"created_at"`
+	At         string           `json:"completed_at"`
 }
 
 // maxKeptResult bounds the stored part of a tool's result, and maxKeptForm that of a channel's
 // form, in bytes.
 const (
-	maxKeptResult = 2 << 10
-	maxKeptForm   = 64 << 10
+	maxTaskResult = 2 << 10
+	maxTaskForm   = 64 << 10
 )
 
-// keptResultOf is a result of a tool as a task keeps it: JSON as it is, and another text as a string.
-type keptResultOf struct {
+// taskToolResult is a result of a tool as a task keeps it: JSON as it is, and another text as a string.
+type taskToolResult struct {
 	Tool      string         `json:"tool"`
 	Arguments jsontext.Value `json:"arguments,omitempty"`
 	Result    jsontext.Value `json:"result"`
@@ -137,11 +137,11 @@ type keptResultOf struct {
 }
 
 // storedResults returns the results of tools as the task keeps them.
-func (t *turn) storedResults() []keptResultOf {
-	all := []keptResultOf{}
+func (t *turn) storedResults() []taskToolResult {
+	all := []taskToolResult{}
 	for _, r := range t.shownResults() {
-		result, cut := chat.Truncate(r.Result, maxKeptResult)
-		k := keptResultOf{Tool: r.Tool, Result: valueOf(result), Truncated: r.Truncated || cut}
+		result, cut := chat.Truncate(r.Result, maxTaskResult)
+		k := taskToolResult{Tool: r.Tool, Result: valueOf(result), Truncated: r.Truncated || cut}
 		if r.Arguments != "" {
 			k.Arguments = valueOf(r.Arguments)
 		}
@@ -161,10 +161,10 @@ func valueOf(text string) jsontext.Value {
 
 // addCriteria adds the criteria of an attempt with their verdicts. It returns those that it does
 // not fulfil, in words.
-func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
+func (s *taskScorecard) addCriteria(a *attempt) (feedback []string) {
 	for i, v := range a.verdicts {
 		c := &a.card[i]
-		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.expectedAnswer(), Check: c.Name, Must: c.Must}
+		k := taskCriterion{ID: c.ID, Description: c.Description, Expected: c.expectedAnswer(), Check: c.Name, Must: c.Must}
 		if v.given {
 			k.Passed = &v.passed
 		}
@@ -184,10 +184,10 @@ func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
 // were sent.
 func (t *turn) storedState(a *attempt, err error) jsontext.Value {
 	now := formatTime(time.Now())
-	s := keptState{
+	s := taskState{
 		RequestID: chat.RequestID(t.ctx), Data: t.storedResults(), Refinement: t.attempt - 1, Status: "completed",
 		CreatedAt: formatTime(t.start), At: now,
-		Scorecard: keptScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []keptCriterion{}, Passed: t.passed, CreatedAt: formatTime(t.start)},
+		Scorecard: taskScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []taskCriterion{}, Passed: t.passed, CreatedAt: formatTime(t.start)},
 	}
 	status := planCompleted
 	if err != nil || t.isWithheld(&t.set) {
@@ -199,9 +199,9 @@ func (t *turn) storedState(a *attempt, err error) jsontext.Value {
 		s.Scorecard.At = now
 		_, failed := a.criterionIDs()
 		failed = append(failed, a.unjudgedIDs()...)
-		s.Result = &keptResult{s.RequestID, s.Scorecard.ID, len(failed) == 0, failed, strings.Join(feedback, "; "), now}
+		s.Result = &taskVerdict{s.RequestID, s.Scorecard.ID, len(failed) == 0, failed, strings.Join(feedback, "; "), now}
 	}
-	t.keepTexts(&s, a)
+	t.addSentTexts(&s, a)
 	text, _ := json.Marshal(s, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 	return text
 }
@@ -217,8 +217,8 @@ func (t *turn) sentAttempt(a *attempt) *attempt {
 	return t.final
 }
 
-// keepTexts adds the texts that were sent.
-func (t *turn) keepTexts(s *keptState, a *attempt) {
+// addSentTexts adds the texts that were sent.
+func (t *turn) addSentTexts(s *taskState, a *attempt) {
 	sent := t.sentAttempt(a)
 	if sent == nil {
 		return
@@ -230,7 +230,7 @@ func (t *turn) keepTexts(s *keptState, a *attempt) {
 	s.Final = &final
 	if sent.formatted != nil {
 		s.Final = &sent.formatted.Content
-		if whole := sent.formatted.Response(); len(whole) <= maxKeptForm {
+		if whole := sent.formatted.Response(); len(whole) <= maxTaskForm {
 			s.Formatted = whole
 		}
 	}

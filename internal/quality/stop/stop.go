@@ -94,13 +94,13 @@ func (t *turn) EmitText(piece *stream.Delta) error {
 	t.held = ""
 	if at := t.firstIn(text); at >= 0 {
 		t.found = true
-		t.emitText(text[:at])
+		t.sendText(text[:at])
 		_ = t.sink.Flush()
 		t.cancel(errFound)
 		return t.sink.Err
 	}
 	keep := t.openEnd(text)
-	t.emitText(text[:len(text)-keep])
+	t.sendText(text[:len(text)-keep])
 	t.held = text[len(text)-keep:]
 	return t.sink.Err
 }
@@ -128,8 +128,8 @@ func (t *turn) openEnd(text string) (longest int) {
 	return longest
 }
 
-// emitText emits a text, unless it is empty.
-func (t *turn) emitText(text string) {
+// sendText emits a text, unless it is empty.
+func (t *turn) sendText(text string) {
 	if text != "" {
 		t.size += len(text)
 		_ = t.sink.Emit(&stream.Delta{Attribution: t.author, Text: text})
@@ -140,7 +140,7 @@ func (t *turn) emitText(text string) {
 func (t *turn) releaseHeld() {
 	text := t.held
 	t.held = ""
-	t.emitText(text)
+	t.sendText(text)
 }
 
 // Pass implements run.Owner. Behind the end of the answer it drops questions to people and clients. A

@@ -104,7 +104,7 @@ func (t *turn) askForObject(req *chat.ModelRequest) error {
 	case err == nil:
 		t.answeredBy(reply.Key)
 		t.settleInner(string(reply.JSON))
-		t.emitText(stream.Attribution{}, string(reply.JSON))
+		t.sendText(stream.Attribution{}, string(reply.JSON))
 	case errors.Is(err, ErrCut):
 		t.out.Reason = stream.MaxTokens
 		if len(t.held) == 0 {
@@ -127,7 +127,7 @@ func (t *turn) releaseHeld() {
 	}
 	t.released = true
 	for _, s := range t.held {
-		t.emitText(s.speaker, string(s.text))
+		t.sendText(s.speaker, string(s.text))
 	}
 }
 
@@ -155,8 +155,8 @@ func (t *turn) heldText() string {
 // maxPiece bounds a piece of a text, in bytes.
 const maxPiece = 16 << 10
 
-// emitText emits a text in pieces.
-func (t *turn) emitText(who stream.Attribution, text string) {
+// sendText emits a text in pieces.
+func (t *turn) sendText(who stream.Attribution, text string) {
 	for text != "" {
 		head, _ := chat.Truncate(text, maxPiece)
 		_ = t.sink.Emit(&stream.Delta{Attribution: who, Text: head})
