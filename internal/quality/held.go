@@ -12,8 +12,8 @@ const maxHeld = 2 << 20
 // reportEvery is how often a client learns how long a text has become.
 const reportEvery = time.Second
 
-// composed is the text of an answer as it comes, and when a client read of its length last. pieces
-// are those of the first attempt, chars counts all attempts.
+// composed is the incoming text of an answer, and the time of the last report of its length. pieces
+// has the first attempt; chars counts all attempts.
 type composed struct {
 	pieces     holding
 	chars      int

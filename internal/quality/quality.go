@@ -164,8 +164,8 @@ func (c *Checker) knowsChannel(channel string) bool {
 	return known || channel == "" || channel == web
 }
 
-// Check returns the faults of the form that a request asks for, by the names of its fields; nil
-// without a fault. agent may be empty if it is not certain yet.
+// Check returns the faults of the form that a request asks for, by the names of its fields. It
+// returns an empty map, or nil, without a fault. agent is empty until it is certain.
 func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldError {
 	if req.ReplyForm == (chat.ReplyForm{}) {
 		return nil

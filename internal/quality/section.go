@@ -83,8 +83,9 @@ func (spec *Spec) checkChannels(list *file.Node) {
 	}
 }
 
-// readCriteria reads a list of criteria. An id that is there twice is a fault, and so is that of
-// a criterion of our own for something else: it would take that one's place unseen.
+// readCriteria reads a list of criteria. It is a fault to use an id twice. It is also a fault to
+// use the id of a built-in criterion for another check, since the criterion would replace it
+// unseen.
 func (spec *Spec) readCriteria(list *file.Node) (all []Criterion) {
 	for n := range list.Members() {
 		c := Criterion{Must: true}

@@ -183,8 +183,7 @@ func (t *turn) newAttempt(text string, reason stream.FinishReason, unchanged boo
 }
 
 // applyForm brings the attempt into the form of the turn's channel, if it has one. source is the
-// styled text, shared with others that read it; nil: not shared. The error is why the turn has
-// ended.
+// shared source of the styled text; it may be nil. The error is why the turn has ended.
 func (a *attempt) applyForm(t *turn, source *markdown.Source) (err error) {
 	if t.form != nil && a.formatted == nil {
 		began := time.Now()

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns a text in the form NFKC, its case folded (Unicode's CaseFolding.txt,
-// status C and F for ß), without characters that only join or order others: channels
-// insert some.
+// Fold returns a text in the form NFKC with its case folded (Unicode's CaseFolding.txt, status C
+// and F for ß). It drops characters that only join or order others, since channels insert some.
 //
 // It is idempotent; it may be longer than text.
 func Fold(text string) string {

@@ -1,6 +1,6 @@
-// This file makes the body of an Adaptive Card (version 1.5). The card form walks the tree
-// together with the plain form: each element of the card knows which bytes of the plain
-// text it stands for, so that a card can be parted and each part has its own fallback text.
+// This file makes the body of an Adaptive Card (version 1.5). The card form walks the tree together
+// with the plain form. Each element of the card knows its bytes of the plain text. So a card can be
+// parted, and each part has its own fallback text.
 //
 // Markdown in a text block is Teams's own small dialect. All text that the dialect would take for
 // markup is escaped. The dialect lacks code, tables and quotes: they become elements of their own.

@@ -1,6 +1,6 @@
 // This file removes the characters that channels must not have: broken UTF-8, controls, and
-// unbalanced marks of text direction. It runs before the parser, so that no later step meets them,
-// and again on each part of a text, where a cut may have left a mark without its partner.
+// unbalanced marks of text direction. It runs before the parser, so that no later step meets them.
+// It runs again on each part of a text, since a cut may have parted a pair of marks.
 //
 // Marks of direction matter for safety: an override or an open embedding shows a link or an
 // amount in another order than it is sent.
@@ -24,9 +24,8 @@ const (
 	pdi = '\u2069'
 )
 
-// clean returns a source that is UTF-8, has line feeds as line ends and no other controls
-// but tabs, and whose controls of order are balanced within each line. Overrides go: they
-// make a text look like another one.
+// clean returns a source in UTF-8. Line feeds and tabs are its only controls, and its controls of
+// order are balanced within each line. Overrides go: they make a text look like another one.
 //
 // It is idempotent, and returns s itself, without an allocation, if s is clean.
 func clean(s string) string {

@@ -187,8 +187,8 @@ func (r *Response) MIME(date time.Time) ([]byte, error) {
 // maxEncodedLine is the length of a line of quoted-printable text (RFC 2045, 6.7).
 const maxEncodedLine = 76
 
-// withSafeStarts encodes the starts of lines that programs on the way change: "From " gets a
-// > in a mailbox file, and a dot is doubled, or ends the message.
+// withSafeStarts encodes the starts of lines that programs on the way change. "From " gets a > in a
+// mailbox file. A dot is doubled, or ends the message.
 func withSafeStarts(message []byte) []byte {
 	if !bytes.Contains(message, []byte("\nFrom ")) && !bytes.Contains(message, []byte("\n.")) {
 		return message

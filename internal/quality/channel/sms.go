@@ -1,7 +1,6 @@
-// This file measures an SMS as the network does, in segments, and writes its parts. A
-// segment alone holds more than one of several, an escape pair or a grapheme goes into the
-// next segment if it does not fit, and one character outside of the alphabet makes a part
-// cost more than twice as much.
+// This file measures an SMS as the network does, in segments, and writes its parts. A single
+// segment holds more than one of several. An escape pair or a grapheme that does not fit goes into
+// the next segment. One character outside the alphabet more than doubles the cost of a part.
 //
 // Everything here is counted in units: septets in GSM-7, units of UTF-16 in UCS-2.
 
@@ -256,8 +255,8 @@ func (j *joint) joinText(g, s string, isReplaced bool) string {
 // isLeftOut reports whether a grapheme is an emoji that no word stands for.
 func (m *sms) isLeftOut(g string) bool { return len(g) > 1 && isEmoji(g) && m.wordOf(g) == "" }
 
-// dropsSpace reports whether the space at a place goes with the emojis next to it, because a line
-// or a sentence ends after them. behind is true if an emoji stands in front of it.
+// dropsSpace reports whether the space at a place is dropped with the emojis next to it. It is if a
+// line or a sentence ends after them. behind is true if an emoji stands in front of it.
 func (m *sms) dropsSpace(at int, behind bool) bool {
 	if m.blanks.has(at) {
 		return m.blanks.dropsSpaces
@@ -370,9 +369,9 @@ func (m *sms) partSMS(start, end int) sms {
 	return sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
 }
 
-// surelyFits reports whether a part has room for so many units of GSM-7 wherever its segments end:
-// each may lack one unit, as an escape and its character stay together. If surelyFits returns
-// false, the part may fit all the same.
+// surelyFits reports whether a part has room for so many units of GSM-7, wherever its segments end.
+// Each segment may lack one unit, as an escape and its character stay together. If surelyFits
+// returns false, the part may fit all the same.
 func (m *sms) surelyFits(units int) bool {
 	_, several := encodingGSM7.capacity()
 	return (m.maxUnits == 0 || units <= m.maxUnits) && (m.maxSegments == 0 || units/(several-1) < m.maxSegments)
@@ -442,8 +441,8 @@ func plainGSM(text string) (n, units int) {
 
 // writePart returns the part from start to end as it is sent.
 //
-// GSM-7 is used if it can say all of it within the bounds, besides what r is kept for: an
-// arrow has one unit in UCS-2 and three there. UCS-2 has the text as it is, emojis included.
+// GSM-7 is used if it can write the part within the bounds, besides the room r. It may not: an
+// arrow has one unit in UCS-2 and several in GSM-7. UCS-2 has the text as it is, emojis included.
 func (m *sms) writePart(start, end int, r room) (string, Encoding) {
 	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.surelyFits(cost+r.before+r.after) {
 		return m.text[start:end], encodingGSM7

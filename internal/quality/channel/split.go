@@ -2,9 +2,9 @@
 // part may reach, and cutters find the best place up to there. The places are, in order: end of a
 // paragraph, of a sentence or line, of a word, of a grapheme.
 //
-// A cut never parts a grapheme. It parts a link, a span of code or a number with spaces
-// only if no part could hold it. All searches go back from the end and stop at the first
-// place, so that the time is that of the parts and not of the square of the text.
+// A cut never parts a grapheme. It parts a link, a span of code or a number with spaces only if no
+// part could hold it. All searches go back from the end and stop at the first place. So the time
+// grows with the parts, not with the square of the text.
 
 package channel
 
@@ -192,8 +192,8 @@ func (s *splitter) paragraphEnd(start, end int) int {
 	return start + strings.LastIndex(s.text[start:min(end+2, len(s.text))], "\n\n")
 }
 
-// eachSpace gives take the places from end back to start where white space begins, or a
-// sentence ends in a script without spaces, and returns the one that it takes, or start.
+// eachSpace calls accept with places from end back to start: the begins of white space, and the
+// ends of sentences in scripts without spaces. It returns the first accepted place, or start.
 func (s *splitter) eachSpace(start, end int, accept func(at int) bool) int {
 	at := end
 	if r, _ := utf8.DecodeRuneInString(s.text[end:]); isSpace(r) && accept(end) {
@@ -434,8 +434,8 @@ func (u units) isBlank(start, end int) bool { return strings.TrimSpace(u.flat.te
 // graphemeBefore returns the last end of a grapheme at or before position at. start is
 // the end of one.
 //
-// It steps back to two bytes of ASCII in a row, where a grapheme surely ends, and goes
-// forward from there; the search is bounded to 256 bytes, or begins at start.
+// It steps back to two bytes of ASCII in a row, since a grapheme ends between them, and goes
+// forward from there. If there are none within 256 bytes, it begins at start.
 func graphemeBefore(text string, start, at int) int {
 	near := at
 	for near > start && at-near < 256 && !(near < len(text) && text[near] < 0x80 && text[near-1] < 0x80) {

@@ -1,7 +1,7 @@
 package channel
 
-// InlineStyles returns the value of each style attribute that a page of an e-mail can
-// have: who shows one under a content policy may allow these and no others.
+// InlineStyles returns all values that a style attribute of an e-mail's HTML can have. A content
+// policy may allow exactly these.
 func InlineStyles() []string {
 	all := []string{styleBody, styleCode, styleBrand, stylePre, styleQuote, styleQuoted, styleWide, styleTable}
 	for _, align := range alignments {

@@ -140,9 +140,9 @@ const maxNesting = 40
 
 // parseSource makes the tree of a source that is clean.
 //
-// A source with nesting that would cost a parser more than its length is not parsed: it is text,
-// with ignored set. raw is a copy that goldmark may keep parts of. If the watch ends the work, the
-// tree is incomplete.
+// A source whose nesting would cost a parser too much is not parsed: it is text, with ignored set.
+// goldmark may keep parts of raw, a copy of the source. If the watch ends the work, the tree is
+// incomplete.
 func (t *tree) parseSource(source *markdown.Source) *node {
 	t.source = source.Text()
 	root := t.nodes.newNode(document)

@@ -138,9 +138,9 @@ func bareLink(link string, u *url.URL) string {
 }
 
 // hasLink reports whether a text has a link as a whole: https://a.b/c is not in https://a.b/cd, nor
-// in https://x.a.b/c. Its host may be there in any case, and where the text has a scheme of web
-// pages it is that of the link. lowered is the text in lower case, host the length of the host that
-// the link begins with.
+// in https://x.a.b/c. The case of the host does not matter. A scheme of web pages in the text must
+// be the link's scheme. lowered is the text in lower case, and host is the length of the host at
+// the link's begin.
 func hasLink(text, lowered, link string, host int, scheme string) bool {
 	needle, host := lowerASCII(link), min(host, len(link))
 	for from := 0; ; {
@@ -182,8 +182,8 @@ func sameScheme(before, scheme string) bool {
 	return at >= 0 && before[at:] == scheme && (at == 0 || !isWord(rune(before[at-1])))
 }
 
-// linksInText returns the addresses that stand in a text as they are and that a client may make
-// links of: with a scheme, www., or a host with a path.
+// linksInText returns the bare addresses of a text that a client may show as links: with a scheme,
+// www., or a host with a path.
 func linksInText(text string) (links []string) {
 	if !strings.Contains(text, "/") && !strings.Contains(lowerASCII(text), "www.") {
 		return nil

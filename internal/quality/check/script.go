@@ -1,6 +1,6 @@
-// This file checks that an answer is in the script of its question, which finds an answer
-// in the wrong language without a model wherever the scripts differ. It says nothing about
-// languages of one script: English and German pass for each other.
+// This file checks that an answer is in the script of its question. If the scripts differ, an
+// answer in the wrong language is found without a model. It says nothing about languages of one
+// script: English and German pass for each other.
 
 package check
 

@@ -1,5 +1,5 @@
-// This file has the checks that look at one property of an answer: that there is text, that
-// it is whole, that a tool was used, how long it is.
+// This file has the checks of a single property of an answer: it has text, it is complete, a tool
+// was used, its length is within bounds.
 
 package check
 

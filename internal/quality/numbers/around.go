@@ -1,7 +1,7 @@
-// This file reads the words around a number: the month of a day, and what shows that it claims
-// nothing, as labels of lists and figures of speech. The words themselves are in wordlists.go.
-// Only some bytes on both sides are looked at (maxAround), so that a text takes time in
-// proportion to its length.
+// This file reads the words around a number. They give the month of a day, or show that the number
+// claims nothing: a label of a list or a figure of speech. The words themselves are in
+// wordlists.go. Only some bytes on both sides are looked at (maxAround), so that a text takes time
+// in proportion to its length.
 
 package numbers
 
@@ -121,8 +121,8 @@ func (l *labels) isLabel(text string, n *number) bool {
 	return true
 }
 
-// startsItem reports whether a number begins a line, as that of an item of a list does: 3. or 3)
-// all is the whole text before it: the line may be longer than before.
+// startsItem reports whether a number begins a line, as in an item of a list: 3. or 3). The
+// argument all is the complete text before it, since the line may be longer than before.
 func startsItem(all, before, after string) bool {
 	line := lastLine(before)
 	isWhole := len(all) == len(line) || all[len(all)-len(line)-1] == '\n'

@@ -198,8 +198,8 @@ func (from *source) hasChanged(values []float64, b bounds) bool {
 	return anyIn(values, bounds{from.value * (1 + b.low/100), from.value * (1 + b.high/100)}) || anyIn(values, bounds{from.value * (1 - b.high/100), from.value * (1 - b.low/100)})
 }
 
-// fromPercent reports whether a claim is some percent of a near amount or a number of the sentence,
-// or it less or plus so much, if the sentence says that percentage.
+// fromPercent reports whether a claim follows from a percentage of the sentence: that share of a
+// near amount or a number of the sentence, or the amount plus or minus the share.
 func (s *sentence) fromPercent(c *claim, d *derived) bool {
 	k := kind{way: reckoned}
 	for _, p := range s.sources {

@@ -1,6 +1,6 @@
-// This file reads numbers as they are written in any language: digits of any script, groups of
-// three or of lakhs, a comma or a point for decimals. The meaning of 1.234 is not certain. So a
-// number has readings, and one backed reading is enough.
+// This file reads the numbers of any language: digits of any script, groups of three or of lakhs, a
+// comma or a point for decimals. The meaning of 1.234 is not certain. So a number has readings, and
+// one backed reading is enough.
 
 package numbers
 

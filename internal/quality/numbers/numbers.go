@@ -1,7 +1,8 @@
-// Package numbers finds the numbers of an answer that nothing backs. A number is backed if it
-// stands in the evidence, is a label, a name or a figure of speech, or follows from results: from
-// the object or the array that its sentence may speak of, or from another number of its sentence.
-// Derivation is narrow, because with many values some two of them give any number by chance.
+// Package numbers finds the numbers of an answer that lack evidence. A number is backed if it
+// stands in the evidence, or is a label, a name or a figure of speech. It is also backed if it
+// follows from an object or array that its sentence may speak of, or from another number of the
+// sentence. Derivation is narrow, because with many values some two of them give any number by
+// chance.
 package numbers
 
 import (

@@ -169,8 +169,8 @@ func (s *sentence) isVersion(c *claim) bool {
 	return len(s.versions) == 0 || s.versions[s.search.text[c.start:c.end]]
 }
 
-// isPair reports whether a pair stands in the evidence, or both its numbers are amounts of one
-// object, or of no object, or follow in the same way.
+// isPair reports whether a pair is backed. It stands in the evidence, or both its numbers are
+// amounts of one object or of none, or both follow in the same way.
 func (s *sentence) isPair(c *claim) bool {
 	raw := s.search.text[c.start:c.end]
 	if s.pairs[raw] || s.pairs[plainSpan(raw)] {
@@ -268,8 +268,8 @@ func (s *sentence) isEmergency(c *claim) bool {
 	return false
 }
 
-// isNamed reports whether a claim is a number in a name, as in Error 404, and whether it may be: if
-// the word before it stands before numbers in the evidence, it is one of these.
+// isNamed reports whether a claim is a number in a name, as in Error 404, and whether the evidence
+// allows it. If the evidence has the word before numbers, it must be one of these.
 func (s *sentence) isNamed(c *claim) (known, ok bool) {
 	if !c.isBare() || c.means[0].decimals > 0 || c.means[0].value > 9999 || c.rounded != 0 {
 		return false, false

@@ -233,8 +233,8 @@ func (b bounds) inUnit(from, to unit) []bounds {
 	return []bounds{scaled(size / unitSize)}
 }
 
-// nameUnit returns the unit that stands in the name of a member, as in wind_kmh; the last one
-// if there are more, and none of those behind "per". Two in a row are one by the other.
+// nameUnit returns the unit in the name of a member, as in wind_kmh. It is the last one, except for
+// units after "per". Two in a row are one by the other.
 //
 // "min" is a minimum if it begins the name, or stands behind a temperature. Spans and
 // temperatures without a unit have one that is not named.

@@ -1,8 +1,8 @@
 // Package door finds the sender of a request.
 //
-// A Door tries all methods in the order of their strength: an API key or a token of the client, the
-// headers of a proxy in front, and anonymous access. A credential that does not count is refused:
-// its sender never becomes another user or an anonymous one.
+// A Door tries the methods in the order of their strength: a key or token of the client, the
+// headers of a proxy in front, anonymous access. A credential that does not count is refused: its
+// sender never becomes another user or an anonymous one.
 package door
 
 import (

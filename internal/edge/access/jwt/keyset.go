@@ -105,8 +105,8 @@ func usableKeys(list []jsontext.Value) (*keySet, error) {
 // a certificate that it cannot parse does not make the key worse.
 var publicParts = []string{"kty", "crv", "x", "y"}
 
-// parseKey reads a key, with a text that is equal for equal keys. ok is false if it cannot be
-// used: a private or symmetric one, of an unknown type, for encryption, too short or too long.
+// parseKey reads a key, with a text that is equal for equal keys. It returns false for a private or
+// symmetric key, an unknown type, a key for encryption, and one too short or too long.
 func parseKey(v jsontext.Value) (k key, text string, ok bool) {
 	members, ok := publicMembers(v)
 	if !ok || !isForSignatures(members) {

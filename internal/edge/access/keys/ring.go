@@ -20,11 +20,11 @@ import (
 type Config struct {
 	// Path is the key file.
 	Path string
-	// Reloaded gets the ids of the keys that came and went with a change of the file, in
-	// their order; a key that was altered is in both. nil: nobody asks.
+	// Reloaded gets the sorted ids of the keys that a change of the file has added and removed. An
+	// altered key is in both lists. It may be nil.
 	Reloaded func(added, removed []string)
-	// Rejected gets why the file does not count: once for each reason, until it is good again.
-	// It holds no value of the file. nil: nobody asks.
+	// Rejected gets why the file does not count: once for each reason, until it is good again. It
+	// holds no value of the file. It may be nil.
 	Rejected func(err error)
 }
 
@@ -204,8 +204,8 @@ func (r *Ring) Look() {
 	r.swapKeys(entries)
 }
 
-// isDue reports whether the file is to be read: it is another one than before, and nobody writes to
-// it, or it is missing, which reading it reports.
+// isDue reports whether to read the file: it has changed and is not being written, or it is
+// missing, so that reading reports the fault.
 func (r *Ring) isDue() (os.FileInfo, bool) {
 	info, err := os.Stat(r.cfg.Path)
 	return info, err != nil || !isUnchanged(r.seen, info) && r.waitForCalm(info)

@@ -79,8 +79,8 @@ func Revoke(path, id string) (e Entry, err error) {
 	return e, err
 }
 
-// Rotate makes another key for the same, which lives as long as the one before it did, and has
-// that one end after grace, if it does not end earlier.
+// Rotate makes a successor of a key, with a life of the same length. The old key ends after grace,
+// or earlier if its own time ends.
 func Rotate(path, id string, grace time.Duration) (e Entry, key string, err error) {
 	err = changeFile(path, false, func(f *draft) error {
 		at, err := f.findEntry(id)

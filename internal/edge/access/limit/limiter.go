@@ -46,7 +46,7 @@ type Subject struct {
 	Address netip.Prefix
 }
 
-// maxEntries bounds how many subjects are known at once.
+// maxEntries bounds the subjects in the table.
 const maxEntries = 100_000
 
 // Config describes a Limiter.

@@ -51,8 +51,8 @@ type quota struct {
 	*plan        // of the tokens
 }
 
-// slack is by how much a window is longer than the provider's: calls do not arrive as they were
-// sent, and windows of providers begin when they please.
+// slack is the divisor for the extra length of a window over the provider's. Calls do not arrive as
+// they were sent, and the provider's windows begin at unknown times.
 const slack = 20 // a twentieth
 
 // newQuota makes a quota ready. Its calls hold in any window of its period, since the provider's
