@@ -86,7 +86,7 @@ func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) 
 		return true, nil
 	}
 	l.retry = l.now() + int64(publishEvery) // if it is lost, one asks whether it is back
-	answer, err := l.askBoth(ctx, n.takeOwed(q, &c, l.now()), c)
+	answer, err := l.askBoth(ctx, n.claimOwed(q, &c, l.now()), c)
 	end(err == nil && answer.OK)
 	if err != nil {
 		return false, l.callWithoutStore(ctx, n, err)
@@ -178,9 +178,9 @@ func (q *quota) appendReserves(list []store.Level, name string) []store.Level {
 	return list
 }
 
-// takeOwed returns the charge for the calls that were made without the store, or nil. If the store
+// claimOwed returns the charge for the calls that were made without the store, or nil. If the store
 // never learned of them, all gateways together would exceed the provider's quota.
-func (n *lane) takeOwed(q *quota, c *store.Charge, now int64) *store.Charge {
+func (n *lane) claimOwed(q *quota, c *store.Charge, now int64) *store.Charge {
 	alone := n.elsewhere.alone
 	n.elsewhere.alone = 0
 	if alone == 0 || len(c.Windows) == 0 {
