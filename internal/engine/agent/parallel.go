@@ -81,9 +81,9 @@ func (c *parallel) startCall(j *job) {
 	if c.turn.hand.open != nil && j.isUnsafe() {
 		j.endSaving = c.turn.saver().Begin()
 	}
-	// Goroutine (tool call): runs one call and puts it into `ended`, which has room for all. Ends:
-	// the call returns; its context ends with the turn. Waits: `internal/engine/agent/parallel.go`:
-	// runAll (whatever happens, a panic included).
+	// Goroutine (tool call): runs one call and puts it into `ended`, which has room for all.
+	// Ends: the call returns; its context ends with the turn.
+	// Waits: `internal/engine/agent/parallel.go`: runAll (whatever happens, a panic included).
 	c.wg.Go(func() {
 		stack.Reserve()
 		if c.inner != nil {
