@@ -82,7 +82,7 @@ type Config struct {
 	// means that none must. Run ends with them as Result.Paused if it can (chat.Facts.Pause).
 	Hold func(call tool.Call, spec *tool.Spec) bool
 	// AskLost reports whether a person is asked about a server's calls with an unknown outcome. If
-	// it is nil, the model is told instead.
+	// it is nil, only the model learns of it.
 	AskLost func(server string) bool
 }
 

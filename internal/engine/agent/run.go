@@ -77,7 +77,7 @@ func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
 		return nil, nil
 	}
 	t := a.newTurn(ctx, nil)
-	t.takeState(s)
+	t.setState(s)
 	t.tools = t.availableTools()
 	p, err := t.pausedState()
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *Agent) newTurn(ctx context.Context, sink stream.Sink) *turn {
 
 // resumeTurn prepares a turn that continues with s, an earlier State.
 func (t *turn) resumeTurn(s State) error {
-	t.takeState(s)
+	t.setState(s)
 	if err := t.stopCause(); err != nil {
 		return err
 	}

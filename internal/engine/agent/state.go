@@ -193,8 +193,8 @@ func (s *State) resultSoFar() stream.Result {
 	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools, Models: s.Models}
 }
 
-// addResults makes a message of the results of a step, in the order of the calls. The end of the
-// last result tells the model about dropped calls.
+// addResults makes a message of the results of a step, in the order of the calls. A line at the end
+// of the last result names the number of dropped calls.
 func (s *State) addResults(n int, result func(int) *tool.Result) {
 	parts := make([]chat.Part, n)
 	for i := range parts {

@@ -103,9 +103,9 @@ func hasToolOf(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
 }
 
-// takeState takes over an earlier State, with the request that it belongs to. A stored State
+// setState takes over an earlier State, with the request that it belongs to. A stored State
 // belongs to no request.
-func (t *turn) takeState(s State) {
+func (t *turn) setState(s State) {
 	if t.state, t.req = s, s.request; t.req == nil {
 		t.req = new(chat.Request)
 	}

@@ -208,7 +208,7 @@ func (t *Team) askModel(ctx context.Context, req *chat.Request, agents []*Agent)
 // askOnce asks the router's model once. Places bound how many decisions are asked for at a time, of
 // all turns together. A turn waits for a place within its own time.
 func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decision {
-	if err := t.takeSlot(ctx); err != nil {
+	if err := t.acquireSlot(ctx); err != nil {
 		return t.failedDecision(ctx, err, Reply{})
 	}
 	defer func() { <-t.places }()
@@ -223,11 +223,11 @@ func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decisi
 	return t.judgeReply(reply, agents)
 }
 
-// takeSlot takes a place among the routing calls under way.
+// acquireSlot takes a place among the routing calls under way.
 //
 // It waits patience at most and then returns an overloaded fault. The place is given back
 // by the caller.
-func (t *Team) takeSlot(ctx context.Context) error {
+func (t *Team) acquireSlot(ctx context.Context) error {
 	select {
 	case t.places <- struct{}{}:
 		return nil

@@ -293,7 +293,7 @@ func (r *turn) countResult(m *member, result stream.Result) {
 	r.result.Tools = append(r.result.Tools, result.Tools...)
 	r.result.Keyed = r.result.Keyed || result.Keyed
 	if result.Required != nil {
-		r.takeRequired(m, result.Required)
+		r.acceptRequired(m, result.Required)
 	}
 	m.added = result.TurnMessages
 	r.addModels(result.Models)
@@ -313,8 +313,8 @@ func (r *turn) addModels(keys []string) {
 	}
 }
 
-// takeRequired takes over the calls of the one agent of a turn that has tools of the client.
-func (r *turn) takeRequired(m *member, required *stream.Required) {
+// acceptRequired takes over the calls of the one agent of a turn that has tools of the client.
+func (r *turn) acceptRequired(m *member, required *stream.Required) {
 	for i := range required.Calls {
 		required.Calls[i].AgentID = m.agent.ID
 	}

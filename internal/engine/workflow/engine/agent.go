@@ -94,7 +94,7 @@ func (k *worker) runAgent() (err error) {
 	if err != nil {
 		return err
 	}
-	k.addMessage(Message{Role: RoleAssistant, Content: k.takeUnsealed()})
+	k.addMessage(Message{Role: RoleAssistant, Content: k.drainUnsealed()})
 	return nil
 }
 

@@ -329,7 +329,7 @@ func (k *worker) sealStep() {
 	if len(k.calls) == 0 {
 		return
 	}
-	k.addMessage(Message{Role: RoleAssistant, Content: k.takeUnsealed(), ToolCalls: ToolCalls(k.calls)})
+	k.addMessage(Message{Role: RoleAssistant, Content: k.drainUnsealed(), ToolCalls: ToolCalls(k.calls)})
 	for _, c := range k.calls {
 		k.addMessage(Message{Role: RoleTool, Content: c.Result})
 	}
@@ -344,8 +344,8 @@ func ToolCalls(calls stream.Calls) (list []ToolCall) {
 	return list
 }
 
-// takeUnsealed returns the text that is in no message yet, and takes it.
-func (k *worker) takeUnsealed() string {
+// drainUnsealed returns the text that is in no message yet, and takes it.
+func (k *worker) drainUnsealed() string {
 	text := strings.Join(k.text, "")
 	k.text = nil
 	return text

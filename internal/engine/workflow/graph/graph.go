@@ -39,9 +39,8 @@ func (n *Vertex) IsEnd() bool { return len(n.out) == 0 }
 // DependsOn reports whether a way leads from the other node to this one.
 func (n *Vertex) DependsOn(other *Vertex) bool { return n.above.has(other.Order) }
 
-// Decided reports whether the state of the node is known: ended tells for each source of an
-// incoming edge whether it has ended, and its followed edges. open is true if a followed edge leads
-// here.
+// Decided reports whether the state of the node is known. For the source of an incoming edge, ended
+// returns its followed edges, and whether it has ended. open is true if a followed edge leads here.
 func (n *Vertex) Decided(ended func(from *Vertex) (followed []int, ok bool)) (known, open bool) {
 	for _, e := range n.in {
 		followed, ok := ended(e.from)

@@ -55,7 +55,7 @@ func (r *reader) readWorkflow() *Workflow {
 	d, n := &r.def, r.at
 	n.Decode(d)
 	if nodes := n.Get("nodes"); nodes != nil {
-		r.refuseBesideNodes("agent", "critic")
+		r.refuseWithNodes("agent", "critic")
 		for node := range nodes.Members() {
 			r.readNode(node)
 		}
@@ -81,8 +81,8 @@ func (r *reader) readWorkflow() *Workflow {
 	return w
 }
 
-// refuseBesideNodes refuses keys that have a meaning without nodes only.
-func (r *reader) refuseBesideNodes(keys ...string) {
+// refuseWithNodes refuses keys that have a meaning without nodes only.
+func (r *reader) refuseWithNodes(keys ...string) {
 	for _, key := range keys {
 		if k := r.at.Get(key); k != nil {
 			k.FaultKey("is not taken beside nodes: each has its own")
