@@ -84,7 +84,7 @@ type OpenError struct {
 	RetryAfter time.Duration
 }
 
-// It is for the log; RetryAfter is for the caller.
+// Error returns a text for the log; RetryAfter is for the caller.
 func (e *OpenError) Error() string { return "circuit breaker of " + e.Service + " is open" }
 
 // Breaker is a circuit breaker for one service, safe for concurrent use.
@@ -140,7 +140,7 @@ var errNeutral = errors.New("neutral")
 // failure passes the cause of a Failure, which may be nil, through gobreaker.
 type failure struct{ cause error }
 
-// It only has the library below count a failed call; nobody sees it.
+// Error is only needed by the library below, to count a failed call; nobody sees its text.
 func (failure) Error() string { return "failure" }
 
 // Allow asks whether a call may be made now; if not, it returns an *OpenError.
@@ -250,7 +250,8 @@ func (b *Breaker) logTo(ctx context.Context) {
 	}
 }
 
-// onStateChange runs inside gobreaker's lock and b.mu.
+// onStateChange records and logs a change of state. It runs inside gobreaker's lock. The caller
+// must hold b.mu.
 func (b *Breaker) onStateChange(from, to gobreaker.State) {
 	b.state, b.row = stateOf(to), b.row[:0]
 	b.changedAt, b.successes = time.Now(), 0

@@ -17,6 +17,8 @@
 //
 // Texts of servers are limited and scrubbed before anyone sees them. docs/concurrency.md lists the
 // goroutines and the code that waits for them: Close ends all.
+//
+// Verbs: connect, open (a session), call, judge (an outcome), list (tools), scrub (an error).
 package mcpclient
 
 import (

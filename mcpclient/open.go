@@ -62,7 +62,7 @@ func (u *upstream) handshake(ctx, life context.Context, s *session) (*wire.List,
 // refusedError is a handshake that failed by a response of the server.
 type refusedError struct{ error }
 
-// It leads to the reason.
+// Unwrap returns the reason.
 func (e *refusedError) Unwrap() error { return e.error }
 
 // markRefusal marks err if it is made of a response.

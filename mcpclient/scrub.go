@@ -23,10 +23,10 @@ type scrubbed struct {
 	err  error
 }
 
-// It is the error's text without secrets.
+// Error returns the error's text without secrets.
 func (e *scrubbed) Error() string { return e.text }
 
-// It leads to the error, so that it can still be judged.
+// Unwrap returns the error itself, so that callers can still judge it.
 func (e *scrubbed) Unwrap() error { return e.err }
 
 // scrubError removes texts from an error that must not be logged: URLs, which net/http repeats with

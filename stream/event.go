@@ -14,6 +14,8 @@
 // Events are pointers to structs that nobody changes after Emit, Delta excepted. A Sink may keep
 // those. Emit and Flush are called by one goroutine at a time; Flush announces that the next event
 // may take a while.
+//
+// Verbs: emit (give an event to a sink), check (a rule), track (a call), fold (sum events up).
 package stream
 
 import (
@@ -54,7 +56,7 @@ type Start struct {
 	ConversationID string `json:"conversation_id,omitempty"` // empty: left out
 	UserID         string `json:"user_id,omitempty"`         // empty: left out
 	Model          string `json:"model"`
-	// TaskID and TurnID name a turn that is kept; empty: it is not, and they are left out.
+	// TaskID and TurnID name a stored turn; empty ones are left out.
 	TaskID string `json:"task_id,omitempty"`
 	TurnID string `json:"turn_id,omitempty"`
 }
@@ -104,7 +106,7 @@ type ToolCompleted struct {
 	Call
 	Duration  time.Duration
 	Result    string // the text of the result, whole; an encoder may shorten it
-	Truncated bool   // Result is not all that the tool said
+	Truncated bool   // Result is only a part of the tool's text
 	Cached    bool   // the tool did not run: Result comes from an earlier call
 	Warning   string // a fault of a result that counts nevertheless; for the trace alone
 }
@@ -136,7 +138,7 @@ type Error struct {
 	// without text of an upstream's.
 	Type    fault.Type `json:"type"`
 	Message string     `json:"message"`
-	// Recoverable is true if the same request may succeed later; Fatal that the turn ends with
+	// Recoverable is true if the same request may succeed later; Fatal if the turn ends with
 	// this.
 	Recoverable bool          `json:"recoverable"`
 	Fatal       bool          `json:"fatal"`
@@ -200,19 +202,19 @@ type Done struct {
 	// Agents holds the outcome of each agent of a team, in the order of their answers; nil without
 	// a team.
 	Agents []AgentOutcome `json:"agents,omitzero"`
-	// Takeovers counts the processes that have gone on with the turn; 0: one has run it all.
+	// Takeovers counts the processes that have taken the turn over; 0 if one has run all of it.
 	Takeovers int `json:"takeovers,omitempty"`
 	// Route is the time that a team took to choose its agents; 0 without a team.
 	Route time.Duration `json:"route,omitempty"`
-	// Asker is the agent of a team that has asked the user; empty: none has. It is for code that
+	// Asker is the agent of a team that has asked the user; empty without a question. It is for code that
 	// stores turns: no encoder writes it.
 	Asker string `json:"asker,omitempty"`
 	// Quality is the result of the checks; nil without checks, or if the receipt is off.
 	Quality *Receipt `json:"quality,omitempty"`
 	// Channel is the form of the answer; nil for the form of a web page.
 	Channel *Formatted `json:"channel,omitempty"`
-	// Checked holds facts of the checks that the receipt does not have, as JSON. It is for what
-	// keeps turns; no encoder writes it, and no log has it.
+	// Checked holds facts of the checks that the receipt does not have, as JSON. It is for code
+	// that stores turns; no encoder and no log has it.
 	Checked jsontext.Value `json:"-"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`

@@ -19,7 +19,7 @@ type Fold struct {
 	// Max is the number of bytes of the answer after which no more pieces are collected; 0 turns
 	// the limit off.
 	Max int
-	// At is when the event came that is added next, for Run.Began.
+	// At is the time of the event that is added next, for Run.Began.
 	At time.Duration
 
 	Size   int      // bytes of the answer, collected or not
@@ -46,10 +46,10 @@ const (
 	Agents                    // Fold.Runs
 )
 
-// collectsPart reports whether a part is noted.
+// collectsPart reports whether a part is collected.
 func (f *Fold) collectsPart(p Part) bool { return f.Only == 0 || f.Only&p != 0 }
 
-// Add adds the next event. An event that is of no summary changes nothing.
+// Add adds the next event. Other events change nothing.
 func (f *Fold) Add(ev Event) {
 	switch ev := ev.(type) {
 	case *Delta:
@@ -107,7 +107,7 @@ func cutPieces(pieces []string, size int) (kept []string) {
 // Text returns the collected pieces of the answer.
 func (f *Fold) Text() string { return strings.Join(f.Pieces, "") }
 
-// Fatal returns the error that ends the turn; nil: none has.
+// Fatal returns the error that ends the turn; nil without one.
 func (f *Fold) Fatal() *Error {
 	if n := len(f.Errors); n > 0 && f.Errors[n-1].Fatal {
 		return f.Errors[n-1]
@@ -115,7 +115,7 @@ func (f *Fold) Fatal() *Error {
 	return nil
 }
 
-// Failure returns the message of the error that ends the turn; empty: none has.
+// Failure returns the message of the error that ends the turn; empty without one.
 func (f *Fold) Failure() string {
 	if e := f.Fatal(); e != nil {
 		return e.Message
@@ -123,7 +123,7 @@ func (f *Fold) Failure() string {
 	return ""
 }
 
-// Reason returns why the turn ended; empty: it has not.
+// Reason returns why the turn ended; empty before its end.
 func (f *Fold) Reason() FinishReason {
 	if f.Done == nil {
 		return ""
@@ -152,7 +152,7 @@ func (f *Fold) addAgentRun(ev *AgentRun) {
 // Calls are tool calls in the order of their starts. The zero value is empty.
 type Calls []CallState
 
-// CallState is how far a tool call has come.
+// CallState is the state of a tool call.
 type CallState struct {
 	Call
 	Repeatable bool        // as in ToolStarted
@@ -207,7 +207,7 @@ type ToolEnd interface {
 	End() CallEnd
 }
 
-// CallEnd is what all events that close a tool call say.
+// CallEnd is the common content of the events that close a tool call.
 type CallEnd struct {
 	Call     *Call
 	Outcome  CallOutcome

@@ -24,7 +24,7 @@ type Frame struct {
 	OnError func(context.Context, error)
 	// OnReset receives each Reset that was emitted. May be nil.
 	OnReset func(context.Context, *Reset)
-	// Accumulated is the answer so far, of a turn that goes on.
+	// Accumulated is the answer so far, of a turn that was taken over.
 	Accumulated string
 	// Late holds Start back until the next event. So the Runner can first store the state for a
 	// takeover, and nobody learns of the turn before that.
@@ -32,8 +32,9 @@ type Frame struct {
 }
 
 // Run runs one turn and emits it to sink, through a Guard. Whatever happens inside, a panic
-// included, the turn gets its Done, unless its client is gone. The error is what kept the
-// client from receiving it all: sink's, or the one of the context of a client that left.
+// included, the turn gets its Done, unless its client is gone. The error is the
+// reason why the client has not received all of it: sink's, or the cause of a context whose client
+// left.
 func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	ctx, cancel := f.withTimeout(ctx)
 	defer cancel()
@@ -63,7 +64,7 @@ func (f *Frame) withTimeout(ctx context.Context) (context.Context, context.Cance
 }
 
 // emitStart emits the Start. The head of a reply goes out below this call, in net/http, and needs
-// the deepest stack of a turn. So the large Result is not on the stack: it is passed by its address
+// nearly the deepest stack of a turn. So the large Result is not on the stack: it is passed by its address
 // (docs/performance.md).
 func (f *Frame) emitStart(req *chat.Request, guard *Guard) error {
 	err := guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
@@ -79,7 +80,7 @@ func (f *Frame) runToEnd(ctx context.Context, req *chat.Request, guard *Guard) e
 	return f.emitEnd(ctx, guard, &guard.result, err)
 }
 
-// emitEnd emits the last events: what keeps the turn from being complete, if anything, and Done.
+// emitEnd emits the last events: the error of an incomplete turn, if any, and Done.
 // After the sink has failed, nothing more is emitted.
 func (f *Frame) emitEnd(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {

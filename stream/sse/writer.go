@@ -153,7 +153,7 @@ func (s *Writer) Flush() error {
 	return err
 }
 
-// flushLocked needs mu.
+// flushLocked writes the collected frames and releases the buffer. The caller must hold s.mu.
 func (s *Writer) flushLocked() error {
 	if s.buf != nil {
 		if len(*s.buf) > 0 { // an encoder may write nothing for an event
@@ -203,7 +203,7 @@ func (s *Writer) Stats() Stats {
 	return Stats{Blocked: s.blocked, Stalled: s.stalled}
 }
 
-// writeLocked needs mu.
+// writeLocked writes p to the client, unless an earlier write failed. The caller must hold s.mu.
 func (s *Writer) writeLocked(p []byte) {
 	if s.err != nil || s.closed {
 		return
@@ -229,8 +229,8 @@ func (s *Writer) writeLocked(p []byte) {
 	}
 }
 
-// armLocked needs mu. It sets the deadline of a write that begins now. To set it costs as
-// much as to encode a delta, so over HTTP/1 it is set ahead.
+// armLocked sets the deadline of a write that begins now. Setting it costs as much as encoding a
+// delta, so over HTTP/1 it is set ahead. The caller must hold s.mu.
 func (s *Writer) armLocked(now time.Time) {
 	timeout := s.cfg.WriteTimeout
 	if timeout <= 0 || s.expires.Sub(now) >= timeout {
@@ -243,8 +243,9 @@ func (s *Writer) armLocked(now time.Time) {
 	_ = s.rc.SetWriteDeadline(s.expires)
 }
 
-// disarmLocked needs mu. HTTP/2 resets a stream whose write deadline passes even while
-// nothing is being written, and an HTTP/1 connection goes on to its next request.
+// disarmLocked removes the write deadline. HTTP/2 resets a stream whose write deadline passes even
+// while nothing is being written, and an HTTP/1 connection goes on to its next request. The caller
+// must hold s.mu.
 func (s *Writer) disarmLocked() {
 	if !s.expires.IsZero() {
 		s.expires = time.Time{}

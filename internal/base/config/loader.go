@@ -63,7 +63,7 @@ func (l *Loader) Int(name string, value, lowest, highest int, meaning string) *i
 	return addFlag(l, name, func(p *int) Setting { return Int("", p, value, lowest, highest, meaning) })
 }
 
-// float adds a flag that takes a number above 0 and up to highest. A value of 0 means that the flag
+// Float adds a flag for a number above 0 and up to highest. A value of 0 means that the flag
 // was not given.
 func (l *Loader) Float(name string, value, highest float64, meaning string) *float64 {
 	return addFlag(l, name, func(p *float64) Setting { return floatSetting("", p, value, highest, meaning) })

@@ -98,8 +98,8 @@ func (l *Limiter) placeConn(p *Place, blocked time.Duration) (victim *Place, wai
 	return victim, 0
 }
 
-// findRoom needs mu. It finds a place, and returns the place that it evicted, if any; else it
-// returns the longest time until there is one.
+// findRoom finds a place, and returns the place that it evicted, if any; else it returns the
+// longest time until there is one. The caller must hold l.mu.
 func (l *Limiter) findRoom(blocked time.Duration) (victim *Place, wait time.Duration) {
 	now := l.sinceStart()
 	age, replyAge := l.requiredWait(now), grace
@@ -124,7 +124,8 @@ func (l *Limiter) findRoom(blocked time.Duration) (victim *Place, wait time.Dura
 	return nil, min(grace-blocked, room, l.surplus.timeUntil(age, now), l.replying.timeUntil(replyAge, now))
 }
 
-// requiredWait needs mu. It returns how long a connection must have waited to be closed.
+// requiredWait returns how long a connection must have waited to be closed. The caller must hold
+// l.mu.
 func (l *Limiter) requiredWait(now time.Duration) time.Duration {
 	if now < l.hurried {
 		return shortGrace
@@ -132,7 +133,8 @@ func (l *Limiter) requiredWait(now time.Duration) time.Duration {
 	return grace
 }
 
-// evictFirst needs mu. It removes the first place of q, whose connection the caller closes.
+// evictFirst removes the first place of q. The caller must hold l.mu, and close the connection
+// after it.
 func (l *Limiter) evictFirst(q *queue) *Place {
 	p := q.first
 	l.removePlace(p)
@@ -140,7 +142,7 @@ func (l *Limiter) evictFirst(q *queue) *Place {
 	return p
 }
 
-// removePlace needs mu.
+// removePlace removes p from its queue and from the places. The caller must hold l.mu.
 func (l *Limiter) removePlace(p *Place) {
 	p.unlink()
 	delete(l.places, p.conn)
@@ -149,15 +151,15 @@ func (l *Limiter) removePlace(p *Place) {
 	}
 }
 
-// close ends the connection of a place that was evicted, if p is not nil. It is called without mu:
-// it may wait for a goroutine that reads.
+// close ends the connection of an evicted place; p may be nil. The caller must not hold l.mu,
+// because close may wait for a goroutine that reads.
 func (p *Place) close() {
 	if p != nil {
 		_ = p.conn.Close()
 	}
 }
 
-// wakeAccept needs mu. It wakes Accept: places have changed.
+// wakeAccept wakes Accept after places have changed. The caller must hold l.mu.
 func (l *Limiter) wakeAccept() {
 	if !l.blocked {
 		return
@@ -190,7 +192,8 @@ func (l *Limiter) State(c net.Conn, state http.ConnState) {
 	victim.close()
 }
 
-// followState needs mu. It returns the place that was evicted for this one, if any.
+// followState follows a state of a connection, and returns the place that was evicted for it, if
+// any. The caller must hold l.mu.
 func (l *Limiter) followState(c net.Conn, state http.ConnState) (victim *Place) {
 	p := l.places[c]
 	switch {
@@ -205,8 +208,8 @@ func (l *Limiter) followState(c net.Conn, state http.ConnState) (victim *Place) 
 	return nil
 }
 
-// promoteSurplus needs mu. It makes a surplus p a regular one if by now there is room. It returns the
-// place that was evicted for that, if any.
+// promoteSurplus makes a surplus p a regular one if by now there is room. It returns the place that
+// was evicted for that, if any. The caller must hold l.mu.
 func (l *Limiter) promoteSurplus(p *Place) (victim *Place) {
 	if l.inUse >= l.max {
 		now := l.sinceStart()
@@ -257,7 +260,7 @@ func (p *Place) Busy() {
 	p.markBusy()
 }
 
-// markBusy needs mu.
+// markBusy records that a handler works for p, which waits for no bytes. The caller must hold l.mu.
 func (p *Place) markBusy() {
 	switch {
 	case !p.hasPlace():
@@ -269,7 +272,7 @@ func (p *Place) markBusy() {
 	p.l.wakeAccept()
 }
 
-// markWaiting needs mu.
+// markWaiting adds p to the places that wait for bytes. The caller must hold l.mu.
 func (p *Place) markWaiting() {
 	if p.surplus {
 		p.l.surplus.push(p)
@@ -278,6 +281,5 @@ func (p *Place) markWaiting() {
 	}
 }
 
-// hasPlace needs mu. It reports whether p has a place: it has not been
-// evicted.
+// hasPlace reports whether p still has its place and was not evicted. The caller must hold l.mu.
 func (p *Place) hasPlace() bool { return p.l.places[p.conn] == p }

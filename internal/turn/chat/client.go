@@ -109,7 +109,7 @@ const (
 	SpeakerTool
 )
 
-// Conversation is what Gather makes of a client's messages.
+// Conversation is the result of Gather.
 type Conversation struct {
 	Earlier      []HistoryMessage // oldest first
 	Input        string
@@ -118,7 +118,7 @@ type Conversation struct {
 	Continues []Message
 }
 
-// MaxMessages is how many messages a request may have.
+// MaxMessages is the largest number of messages in a request.
 const MaxMessages = maxHistoryMessages
 
 // Limits of an application's texts, in code points.
@@ -245,7 +245,7 @@ type callAt struct{ line, n int }
 
 // pairResults returns the results of the calls in lines, and which lines have a result that answers
 // no call. A result belongs to the last line before it with a call of its id, because some models
-// count their ids from 1 in each answer. Within the line it belongs to the first such call without
+// begin their ids from the start in each answer. Within the line it belongs to the first such call without
 // a result.
 func pairResults(lines []ClientMessage) (results map[callAt]*ClientMessage, alone []int) {
 	var waiting map[string][]callAt

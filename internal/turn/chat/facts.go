@@ -16,17 +16,17 @@ import (
 //
 // The zero value is a turn by itself: nobody can be asked, and nothing is shared.
 type Facts struct {
-	// Ask is given what would wait for a person, by a Runner that is about to end with it in its
-	// Result. It returns an empty text if a person can be asked. Otherwise the calls are refused
+	// A Runner calls Ask with the state in which it would wait for a person, before it returns that
+	// in its Result. It returns an empty text if a person can be asked. Otherwise the calls are refused
 	// with the text, and the turn continues. Set by approval. Each inner part adds its own part of
 	// the state. nil if nobody can be asked. See Facts.Pause.
 	Ask func(*Paused) (refusal string)
 	// Held reports whether the answer is held back until its check: then it must not be stored
 	// before. It is asked by the goroutine of the turn, before the first text. Set by quality, read
-	// by workflow, which returns stream.Result.Settle. nil: it is not.
+	// by workflow, which returns stream.Result.StoreAnswer. nil if the answer is not held.
 	Held func() bool
 	// Verdicts are about calls that no agent of the turn may make. Set where several agents
-	// take part, used by agent; nil: there is one agent, whose ledger says it all.
+	// take part, used by agent; nil for a single agent, whose ledger is enough.
 	Verdicts *Verdicts
 	// Guard stands around each call of a tool. Set by a workflow for the agents of its nodes,
 	// used by agent; nil: calls are made as they come.
@@ -34,15 +34,15 @@ type Facts struct {
 	// Sessions counts the tasks that agents give each other. Set by the gateway for a turn of
 	// a team, used by delegate; nil: no agent calls another.
 	Sessions *Sessions
-	// Saving keeps where the turn stands. Set by what keeps turns, used by agent, router and
-	// delegate; nil: nothing is kept.
+	// Saving saves the state of the turn. Set by the code that stores turns, used by agent, router
+	// and delegate; nil for a turn that is not stored.
 	Saving *Saving
 	// Callers are the agents that wait for the answer to this request, the first one first.
 	// Set and read by delegate.
 	Callers []string
 	// Retracts is true if the reader of the answer can be shown that a part of it no longer counts.
-	// This needs a protocol with such an event and a model that is configured for it. Set by what
-	// serves the turn, used by agent; delegates and texts that are not the answer have it not.
+	// This needs a protocol with such an event and a model that is configured for it. Set by
+	// the code that serves the turn, used by agent; false for delegates and texts outside the answer.
 	Retracts bool
 	// CanRetract is true if the reader's protocol has such an event. Set by the code that serves
 	// the turn, and stored by a workflow for a process that takes its run over.
@@ -60,14 +60,14 @@ func (f *Facts) Pause(p *Paused) (refusal string) {
 	return f.Ask(p)
 }
 
-// Guard makes the calls of an agent's tools known to something that must know of them.
+// Guard observes the calls of an agent's tools, and may give their results.
 type Guard interface {
 	// Call makes a call with run, or returns its result without making it. spec is nil for an
 	// unknown tool.
 	Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error)
 }
 
-// Saving is how a request saves where its turn stands. It never changes.
+// Saving lets a request save the state of its turn. It never changes.
 type Saving struct {
 	Saver
 	// Part names the part of the turn that the request is; empty: all of it.
@@ -80,14 +80,13 @@ type Saving struct {
 // for its delivery, so that no text of it is sent again.
 const SavedDelivery = "delivery:"
 
-// Saver keeps where a turn stands in the store, so that another process can go on with it. It
+// Saver saves the state of a turn in the store, so that another process can take it over. It
 // is safe for concurrent use.
 type Saver interface {
 	// Save saves the new state of a part of the turn. It goes to the store at the latest with the
 	// next events.
 	Save(part string, state []byte)
-	// Confirm returns when the store has all that was saved, or why it has not. Then no call
-	// is made that must not be made twice.
+	// Confirm returns when the store has all saved states. After an error no unsafe call may run.
 	Confirm() error
 	// Begin announces an unsafe call that is under way until its end is called. A process that
 	// hands the turn over waits a moment for the end of the call.

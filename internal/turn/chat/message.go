@@ -56,7 +56,7 @@ func (m *Message) Text() string {
 func (p *Part) isSilent() bool { return p.Call != nil || p.Result != nil || p.Thought }
 
 // Part is one piece of a Message or of a Chunk: text, a tool call or a tool result. Exactly one of
-// Text, Call and Result is meaningful: It is Call if that is not nil, else Result if that is not
+// Text, Call and Result is meaningful: it is Call if that is not nil, else Result if that is not
 // nil, else Text. Text may be empty if the part only carries a Signature or Kept.
 type Part struct {
 	Text   string

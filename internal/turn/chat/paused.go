@@ -63,7 +63,7 @@ const AskHuman QuestionKind = "human"
 // AskOutcome asks for the outcome of calls without a known result.
 const AskOutcome QuestionKind = "outcome"
 
-// OutcomePrompt is how it is asked.
+// OutcomePrompt is the text of that question.
 const OutcomePrompt = "Nobody knows whether these calls were carried out. Shall they be made again?"
 
 // PendingCall is a call that must not run before a person has allowed it.
@@ -80,11 +80,11 @@ type PendingCall struct {
 	Reason string
 	// Fingerprint is that of the tool that is meant (tool.Spec.Fingerprint).
 	Fingerprint string
-	// Spec is the tool as the runner knows it; nil for an unknown tool. It is not kept.
+	// Spec is the tool as the runner knows it; nil for an unknown tool. It is not stored.
 	Spec *tool.Spec `json:"-"`
 }
 
-// Resumed is how a turn continues that was paused.
+// Resumed is the data by which a paused turn continues.
 type Resumed struct {
 	By    string
 	State []byte
@@ -109,7 +109,7 @@ type Resumed struct {
 	TakenOver bool
 }
 
-// Action is what somebody decided.
+// Action is the kind of a decision.
 type Action string
 
 // Actions.
@@ -121,14 +121,14 @@ const (
 	Refuse Action = "refuse"
 )
 
-// Decision is what becomes of one call.
+// Decision is the decision about one call.
 type Decision struct {
 	CallID    string
 	Action    Action
 	Arguments jsontext.Value `json:",omitempty"` // of Modify
 	Message   string         // for the model; may be empty
 	Input     jsontext.Value `json:",omitempty"` // the values that a person has filled in; nil without values
-	State     jsontext.Value `json:",omitempty"` // what changes in the state of a workflow; nil: nothing
+	State     jsontext.Value `json:",omitempty"` // the changes of a workflow's state; nil without changes
 	Result    string         // of Modify, the result of a call that somebody has made
 	// Fingerprint is that of the tool that was decided about. A call whose tool is another
 	// one by then does not run.

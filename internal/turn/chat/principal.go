@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// Principal is who sent a request, as far as the gateway has made sure of it. The zero value stands
+// Principal is the sender of a request, as far as the gateway has authenticated it. The zero value stands
 // for any sender: the gateway authenticates nobody.
 //
-// Names that somebody claims and names that somebody has proved belong to different people
-// even if they are equal: see Owner.
+// A claimed name and a proved name belong to different people even if they are equal: see Owner.
 type Principal struct {
 	Tenant string // empty: there is only one
-	// ID is the user, 1 to 256 code points without controls; AnonymousID; or empty: nobody was
-	// asked.
+	// ID is the user, 1 to 256 code points without controls; AnonymousID; or empty without
+	// authentication.
 	ID string
 	// Scopes limit the actions of the credential. They mean nothing without an ID.
 	Scopes Scopes

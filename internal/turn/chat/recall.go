@@ -6,12 +6,12 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// TurnMessages are the messages of an agent in a turn, for the memory of the conversation. They
-// have calls, and the results behind each message. The answer is not part of it.
+// TurnMessages are an agent's messages with calls in a turn, each with its results behind it, for
+// the memory of the conversation. The answer is not part of it.
 type TurnMessages struct {
 	Messages []Message
-	// Line is that of the time in the message of the user, where the turn continued; empty:
-	// who remembers it knows it.
+	// Line is the time line of the user's message, if the turn continued; empty if the memory knows
+	// it.
 	Line string
 }
 

@@ -4,6 +4,8 @@
 // All input of a client is untrusted. Decoding lists all faults at once, with JSON pointers, in
 // bounded time and memory. A request that passes it is valid. One table (fields.go) defines the
 // fields, for bodies, queries and the other protocols.
+//
+// Verbs: read (JSON), check (a rule), add (a fault), prune (a history), append (a message).
 package chat
 
 import (
@@ -76,7 +78,7 @@ type Additions struct {
 	Line string
 }
 
-// Keeping says under which names the turn is kept, and for how long.
+// Keeping holds the names under which the turn is stored, and the time for that.
 type Keeping struct {
 	// Task and Turn are the ids under which the turn is stored; empty for a turn that is not
 	// stored. The code that keeps it sets them.
@@ -106,7 +108,7 @@ type Past struct {
 	Question *Clarification
 }
 
-// ReplyForm says in which form, and for whom, an answer is wanted. Its zero value is the
+// ReplyForm is the form of the answer, and the person for whom it is. Its zero value is the
 // answer as it is written.
 type ReplyForm struct {
 	Channel string // whose form the answer gets; empty: web
@@ -209,7 +211,7 @@ const maxFaults = 16
 // found first, for the document itself perhaps several.
 type ValidationError struct{ Fields []FieldError }
 
-// It lists all faults on one line, for the log. Clients get Fields.
+// Error lists all faults on one line, for the log. Clients get Fields.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString("invalid request")

@@ -18,19 +18,20 @@ type Turn struct {
 	// as X-Request-ID, and replies and logs name it.
 	RequestID string
 	// Began is when the request came in, set with RequestID; zero: not known. Ids of calls are made
-	// of both. For a turn that continues without a request it is the time of that start.
+	// of both. For a turn that continues without a request it is the time when it
+	// continued.
 	Began time.Time
 	// Principal is the sender of the request, set at admission, for replies that a dialect makes at
 	// once. A turn's Request has it anyway.
 	Principal Principal
-	// Caller is whom tools are called for, set by the gateway if a server or the cache of
-	// results is to know. Read by mcpclient and toolcache.
+	// Caller is the user for whom tools are called, set by the gateway if a server or the cache of
+	// results needs it. Read by mcpclient and toolcache.
 	Caller Caller
 	// Budget limits the tokens of all model calls of the turn, structured answers and fallbacks
 	// included; nil without a limit. Set by model.Budgeted, read by all that make such calls.
 	Budget *TokenBudget
-	// Admission is charged for the usage of the turn; nil if no limit counts it. Set by what serves
-	// the turn, read by what limits calls of models.
+	// Admission is charged for the usage of the turn; nil if no limit counts it. Set by the
+	// code that serves the turn, read by the code that limits calls of models.
 	Admission Admission
 	// Charge charges a request for a dialect.Use; nil: nothing is charged that way. Set by handlers,
 	// read by dialect.ChargeFor.
@@ -46,12 +47,12 @@ type Admission interface {
 // turnKey is the key of a *Turn in a context.
 type turnKey struct{}
 
-// WithTurn returns a context of a turn of which t is known.
+// WithTurn returns a context with the facts t of its turn.
 func WithTurn(ctx context.Context, t Turn) context.Context {
 	return context.WithValue(ctx, turnKey{}, &t)
 }
 
-// TurnOf returns what WithTurn put into ctx, or nothing.
+// TurnOf returns the facts that WithTurn put into ctx, or a zero Turn.
 func TurnOf(ctx context.Context) Turn {
 	if t, ok := ctx.Value(turnKey{}).(*Turn); ok {
 		return *t
@@ -94,7 +95,7 @@ func NewRequestID() string {
 	return "req_" + hex.EncodeToString(b[:])
 }
 
-// TokenBudget is how many tokens the calls of a turn may take. It does not stop a call: code that
+// TokenBudget is the number of tokens that the calls of a turn may use. It does not stop a call: code that
 // makes calls checks Reached and ends. A nil *TokenBudget is without a limit. It is safe for
 // concurrent use.
 type TokenBudget struct {

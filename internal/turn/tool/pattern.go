@@ -48,7 +48,8 @@ type pattern struct {
 // String is required by the schema library.
 func (p *pattern) String() string { return p.re.String() }
 
-// It takes time in proportion to s: Go's expressions do not backtrack.
+// MatchString reports whether s matches. It takes time in proportion to s: Go's expressions do not
+// backtrack.
 func (p *pattern) MatchString(s string) bool { return p.re.MatchString(s) }
 
 // patterns compiles the patterns of one schema, each text once.
@@ -192,8 +193,8 @@ func classSize(re *syntax.Regexp) int {
 // checked: the server does it again.
 type unknownPattern string
 
-// It is the expression as the schema has it.
+// String returns the expression as the schema has it.
 func (p unknownPattern) String() string { return string(p) }
 
-// It accepts all.
+// MatchString accepts every text.
 func (unknownPattern) MatchString(string) bool { return true }

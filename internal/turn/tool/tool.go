@@ -7,6 +7,8 @@
 // A schema is compiled once and then only read. Both schema and arguments come from outside. So the
 // work of a check is estimated first, expressions run in linear time, and references stay within
 // the schema.
+//
+// Verbs: measure (a document), compile (a schema), check (arguments), spend (work).
 package tool
 
 import (

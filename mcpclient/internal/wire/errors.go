@@ -17,7 +17,7 @@ type HTTPStatusError struct {
 	RetryAfter time.Duration
 }
 
-// It has the status but not the body, which may hold texts that must not be logged.
+// Error returns the status but not the body, which may hold texts that must not be logged.
 func (e *HTTPStatusError) Error() string {
 	return "the MCP server answered with HTTP status " + strconv.Itoa(e.Code)
 }
@@ -25,28 +25,28 @@ func (e *HTTPStatusError) Error() string {
 // NotSentError proves that a request did not reach the server.
 type NotSentError struct{ err error }
 
-// It is for the log.
+// Error returns a text for the log.
 func (e *NotSentError) Error() string { return "not sent: " + e.err.Error() }
 
-// It leads to the reason.
+// Unwrap returns the reason.
 func (e *NotSentError) Unwrap() error { return e.err }
 
 // cutError is a reply that broke off: the server has the request, and may have
 // carried it out.
 type cutError struct{ err error }
 
-// It is for the log.
+// Error returns a text for the log.
 func (e *cutError) Error() string { return "the reply broke off: " + e.err.Error() }
 
-// It leads to the error of the connection.
+// Unwrap returns the error of the connection.
 func (e *cutError) Unwrap() error { return e.err }
 
 // responseError is a JSON-RPC response that came where mcp-go does not look for one, such as
 // under an HTTP error status.
 type responseError struct{ response *transport.JSONRPCResponse }
 
-// It has the code. The message is a server's text, and is scrubbed before it is
-// shown.
+// Error returns the code. It leaves out the message, which is a server's text and is scrubbed
+// before it is shown.
 func (e *responseError) Error() string {
 	if e.response.Error == nil {
 		return "a JSON-RPC result"

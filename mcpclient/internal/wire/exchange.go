@@ -67,7 +67,7 @@ func (x *Exchange) claim() bool {
 	return x.state.CompareAndSwap(waiting, claimed) || x.state.Load() == claimed
 }
 
-// giveBack undoes take: nothing was written after all.
+// giveBack undoes claim: nothing was written after all.
 func (x *Exchange) giveBack() { x.state.CompareAndSwap(claimed, waiting) }
 
 // Withdraw keeps the request from being sent. It returns false if it may have

@@ -96,7 +96,7 @@ type reply struct {
 	event int    // where the event at hand begins
 	data  []byte // of it
 	next  []byte // its id, nil without one
-	// answer is the response, once read has returned answered.
+	// answer is the response, once readReply has returned answered.
 	answer message
 	// cursor is the id of the last complete event, and retry the last line with the time to resume.
 	cursor, retry []byte

@@ -54,7 +54,7 @@ type answer struct {
 type frame struct {
 	data []byte
 	x    *Exchange
-	// done is closed when the write is over; taken is then how many bytes the pipe took.
+	// done is closed when the write is over; consumed is then how many bytes the pipe has accepted.
 	done     chan struct{}
 	consumed int
 }

@@ -11,6 +11,8 @@
 //
 // The size of a file, its depth and the work of aliases are bounded, because a
 // file may be made by a program.
+//
+// Verbs: parse (YAML), read (a node), set (a field), check (the schema), add (a fault).
 package file
 
 import (

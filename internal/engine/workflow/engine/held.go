@@ -52,7 +52,7 @@ func (x *execution) discloseHeld() {
 	}
 }
 
-// saveEnd is stream.Result.Settle: it saves the end of the run after its stream.
+// saveEnd is stream.Result.StoreAnswer: it saves the end of the run after its stream.
 //
 // It is called once, after the stream, with the text that the client got; an empty text was not
 // sent. It has a time limit of its own, since the request is over.
