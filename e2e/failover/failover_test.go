@@ -12,9 +12,13 @@ import (
 	"sluice/e2e/events"
 	built "sluice/e2e/process"
 	"sluice/e2e/scenario"
+	"sluice/internal/base/testnet"
 )
 
-func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
+func TestMain(m *testing.M) {
+	testnet.Parallel(8)
+	os.Exit(built.Main(m))
+}
 
 func TestViewOfATurn(t *testing.T) {
 	t.Parallel()

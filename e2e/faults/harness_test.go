@@ -3,7 +3,6 @@ package faults
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -16,16 +15,14 @@ import (
 	"time"
 
 	"sluice/e2e/process"
+	"sluice/internal/base/testnet"
 )
 
 func TestMain(m *testing.M) {
 	if beCrowdModel() { // this process is a model that a test has started
 		return
 	}
-	// Most of these tests wait. As many as there are cores would wait one after the other.
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
+	testnet.Parallel(8)
 	os.Exit(process.Main(m))
 }
 
