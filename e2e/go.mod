@@ -2,6 +2,8 @@ module sluice/e2e
 
 go 1.26.0
 
+ignore node_modules
+
 require (
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/emersion/go-smtp v0.25.1

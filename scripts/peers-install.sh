@@ -172,7 +172,7 @@ llamacpp() {
 # judges downloads the modules of e2e and compiles its tests, which takes
 # minutes where it is done for the first time: a test should not.
 judges() {
-	cd e2e && bounded go list -deps -test ./... >/dev/null && bounded go test -run '^$' ./... >/dev/null && return
+	cd e2e && bounded go list -deps -test ./... >/dev/null && go list -export -deps -test ./... >/dev/null && return
 	fail "the modules of e2e could not be downloaded and compiled"
 	return 1
 }
