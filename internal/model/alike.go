@@ -16,10 +16,10 @@ const (
 // them but for a text and some numbers; such a one need not be decoded, which takes several times
 // as long as to compare it.
 //
-// It is exact. It is exact: the compared bytes were once read as JSON. Integers outside of texts
-// are checked here, and the caller checks the text. An integer may differ only if nobody reads it,
-// or if it is a figure. Any other difference, even a space, makes an event unlike. The zero value
-// remembers no event. Alike is for one goroutine.
+// It is exact: the compared bytes were once read as JSON. Integers outside of texts are checked
+// here, and the caller checks the text. An integer may differ only if nobody reads it, or if it is
+// a figure. Any other difference, even a space, makes an event unlike. The zero value remembers no
+// event. Alike is for one goroutine.
 type Alike struct {
 	// Sums are the integers of the event that was read last, by the figure that they are part of.
 	Sums [figures]int
@@ -38,14 +38,14 @@ const figures = 5
 type Number struct{ Begin, End, Figure int }
 
 // Fixed is the Figure of a number that the decoder read for something else than a figure. An event
-// with another one is not alike.
+// with another number there is not alike.
 const Fixed = -1
 
 // Reset forgets the form, for the next answer.
 func (a *Alike) Reset() { a.head, a.misses = a.head[:0], 0 }
 
-// Read returns the text of an event that is like the one before it, with its quotes; nil: it is
-// not. The caller must check that the text is valid JSON and UTF-8.
+// Read returns the text of an event that is like the one before it, with its quotes, or nil. The
+// caller must check that the text is valid JSON and UTF-8.
 func (a *Alike) Read(data []byte) (text []byte) {
 	if len(a.head) == 0 || !bytes.HasPrefix(data, a.head) {
 		return nil
@@ -132,8 +132,7 @@ func isNumeric(data []byte, i int) bool {
 	return i >= 0 && i < len(data) && bytes.IndexByte([]byte("+-.0123456789Ee"), data[i]) >= 0
 }
 
-// textEnd returns where the string that begins at a quote ends, behind its last quote; -1: it does
-// not.
+// textEnd returns the offset behind the closing quote of the string that begins at quote, or -1.
 func textEnd(data []byte, quote int) int {
 	for at := quote + 1; ; {
 		i := bytes.IndexByte(data[at:], '"')

@@ -8,7 +8,7 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// maxWhole bounds the pieces of a call that are remembered because they may be whole.
+// maxWhole bounds the pieces of a call that are remembered because they may be complete.
 const maxWhole = 4096
 
 // Arguments joins the arguments of one call from their pieces. Some services send a piece again, or
@@ -93,9 +93,9 @@ func (a *Arguments) JSON() jsontext.Value {
 	return bytes.TrimSpace(a.text[a.lastBegin():])
 }
 
-// lastBegin returns where the pieces begin that count. A piece that is whole by itself replaces
-// the pieces before it, if it equals them as JSON or begins with them. Each byte is read a few
-// times, however many pieces there are.
+// lastBegin returns the offset of the first piece that counts. A complete piece replaces the pieces
+// before it if it equals them as JSON or begins with them. Each byte is read a few times, however
+// many pieces there are.
 func (a *Arguments) lastBegin() (from int) {
 	end := valueEnd(a.text) // of the object that begins at from
 	grows := true           // each piece from there on begins with the one before it

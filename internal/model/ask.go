@@ -136,7 +136,7 @@ type try struct {
 	json    bool // one held JSON
 }
 
-// makeAttempt asks once. If the answer fits it is in out, else fault says why not.
+// makeAttempt asks once. If the answer fits, it is in out. Otherwise fault has the reason.
 func (a *asking) makeAttempt(ctx context.Context) error {
 	a.mode = a.nextMode(a.out.Key) // of a chain, that of the model which answered last
 	req := a.nextRequest()
@@ -173,7 +173,7 @@ func (a *asking) makeAttempt(ctx context.Context) error {
 	return nil
 }
 
-// nextMode returns the mode to ask a model in: none that its answers have ignored.
+// nextMode returns the mode to ask a model in, without modes that its answers have ignored.
 func (a *asking) nextMode(key string) Mode {
 	return a.forms.chooseMode(key, func(m Mode) bool {
 		return slices.ContainsFunc(a.tries, func(t try) bool { return t.of == (habitOf{key, m}) && t.ignored >= maxIgnored })
@@ -195,7 +195,7 @@ func (a *asking) recordFlaw(wrong *flaw) {
 	}
 }
 
-// recordHabits tells Forms which models ignored their mode during this question.
+// recordHabits reports to Forms the models that ignored their mode during this question.
 func (a *asking) recordHabits() {
 	for _, t := range a.tries {
 		if fitted := a.out.JSON != nil && t.of == (habitOf{a.out.Key, a.mode}); !t.json && !fitted {
@@ -223,8 +223,8 @@ func (a *asking) truncationFlaw() *flaw {
 	return unreadableFlaw("was cut before its end; this time it may be longer")
 }
 
-// maxRefusals is how many refusals of a mode one call of Ask takes: two of each model of
-// the longest chain.
+// maxRefusals bounds the refusals of a mode in one call of Ask: two for each model of the longest
+// chain.
 const maxRefusals = 10
 
 // maxSaid is how much of an answer is shown to the model that is to correct it.
@@ -269,8 +269,8 @@ func (a *asking) invalidError(ctx context.Context, attempts int) error {
 	return e
 }
 
-// describesSchema reports whether the instructions hold the schema: not if it goes as a tool's, or as the
-// form of an answer that nothing was wrong with so far.
+// describesSchema reports whether the instructions contain the schema. They do not if it is the
+// schema of a tool, or the form of an answer without a fault so far.
 func (a *asking) describesSchema() bool {
 	return a.mode != modeTool && (a.mode != ModeSchema || a.chained || a.fault != nil)
 }
@@ -323,7 +323,7 @@ func (a *asking) withCorrection(messages []chat.Message) []chat.Message {
 	return append(messages, chat.Message{Role: chat.RoleUser, Parts: []chat.Part{correction}})
 }
 
-// reply collects an answer that nobody is shown.
+// reply collects an answer that is not shown.
 type reply struct {
 	out *Answered
 	// text is the model's text, without thoughts.

@@ -130,7 +130,7 @@ func (f *Forms) configuredMode(key string) (Mode, bool) {
 	return m, m != "" && m != modeAuto
 }
 
-// recordRefusal notes that a model refuses a mode, and reports whether there is another one.
+// recordRefusal records that a model refuses a mode, and reports whether there is a weaker one.
 func (f *Forms) recordRefusal(key string, mode Mode) bool {
 	if _, ok := f.configuredMode(key); ok || mode.weakerMode() == "" {
 		return false
@@ -141,7 +141,7 @@ func (f *Forms) recordRefusal(key string, mode Mode) bool {
 	return true
 }
 
-// recordNoJSON notes a request that no answer in a mode had any JSON for.
+// recordNoJSON records a request whose answers in a mode held no JSON.
 func (f *Forms) recordNoJSON(key string, mode Mode, request fingerprint) {
 	if _, ok := f.configuredMode(key); ok || mode.weakerMode() == "" {
 		return
@@ -158,7 +158,7 @@ func (f *Forms) recordNoJSON(key string, mode Mode, request fingerprint) {
 	f.habits[of] = h
 }
 
-// recordFit notes that a model takes a mode well.
+// recordFit records that a model takes a mode well.
 func (f *Forms) recordFit(key string, mode Mode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

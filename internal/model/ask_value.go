@@ -14,7 +14,7 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// maxFlaw bounds the text that tells a model its faults.
+// maxFlaw bounds the text about the faults that a model receives.
 const maxFlaw = 500
 
 // flaw says why an answer is not a value of its schema. It does not repeat the answer,
@@ -28,7 +28,7 @@ type flaw struct {
 // unreadableFlaw is the flaw of an answer without a value to check.
 func unreadableFlaw(rule string) *flaw { return &flaw{problems: []tool.Problem{{Rule: rule}}} }
 
-// noJSONFlaw is that of an answer that holds none.
+// noJSONFlaw is the flaw of an answer without JSON.
 func noJSONFlaw(rule string) *flaw {
 	f := unreadableFlaw(rule)
 	f.none = true
@@ -205,13 +205,12 @@ func (s *Schema) loosenValue(value map[string]any) bool {
 	return l.changed
 }
 
-// maxLoosening bounds how many times a part of a schema is held against a part of a
-// value: references may fork.
+// maxLoosening bounds how often a part of a schema is compared with a part of a value, because
+// references may fork.
 const maxLoosening = 20_000
 
-// loosener changes values where the schema asks for another type, and the change
-// loses nothing: "3" for a number, 1 for a text. left bounds how many nodes it looks
-// at.
+// loosener changes values where the schema asks for another type, and the change loses nothing: "3"
+// for a number, 1 for a text. remaining bounds the nodes that it still looks at.
 type loosener struct {
 	// root is the whole schema, for references within it.
 	root      map[string]any
@@ -247,7 +246,7 @@ func (l *loosener) fitText(v string, s map[string]any) any {
 	return v
 }
 
-// fitBranches returns v as the schemas want it that s is made of.
+// fitBranches returns v as the sub-schemas of s want it.
 func (l *loosener) fitBranches(v any, s map[string]any) any {
 	if ref, ok := s["$ref"].(string); ok {
 		v = l.fitValue(v, l.resolveRef(ref))
@@ -267,7 +266,7 @@ func (l *loosener) fitBranches(v any, s map[string]any) any {
 	return v
 }
 
-// fitItems fits an array's.
+// fitItems fits the items of an array.
 func (l *loosener) fitItems(v []any, s map[string]any) {
 	prefix, _ := s["prefixItems"].([]any)
 	for i := range v {
@@ -279,7 +278,7 @@ func (l *loosener) fitItems(v []any, s map[string]any) {
 	}
 }
 
-// fitMembers fits an object's.
+// fitMembers fits the members of an object.
 func (l *loosener) fitMembers(v map[string]any, s map[string]any) {
 	properties, _ := s["properties"].(map[string]any)
 	for name, part := range properties {
@@ -310,8 +309,8 @@ func (l *loosener) dropMembers(v, s, properties map[string]any) {
 	}
 }
 
-// renameMember gives the one member whose name is want but for its capitals that name. Two of
-// them cannot both be meant.
+// renameMember renames the one member that equals want except for capitals. Two of them cannot both
+// be meant.
 func (l *loosener) renameMember(v, properties map[string]any, want string) {
 	found := ""
 	for name := range v {

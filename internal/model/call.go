@@ -46,8 +46,8 @@ type call struct {
 	// the frames of functions that wait for the model (docs/performance.md).
 	tally tally
 	end   ending
-	// spent is the usage of empty answers that were asked for again, total that of all with the
-	// answer at hand.
+	// spent is the usage of the empty answers before this one. total adds that of the answer at
+	// hand.
 	spent, total chat.Usage
 }
 
@@ -93,8 +93,8 @@ func (c *call) reportVerdict(done func(breaker.Verdict, error)) {
 	done(c.end.verdict, withoutMessage(c.end.cause))
 }
 
-// makeAttempts makes attempts until one ends well, or no other one may be made. Its error is that of a
-// limit of ours.
+// makeAttempts makes attempts until one succeeds or another one is not allowed. Its error is that
+// of our own limit.
 func (c *call) makeAttempts() error {
 	for n, retries, empties := 1, 0, 0; ; n++ {
 		leave, err := c.awaitGate()
@@ -122,7 +122,7 @@ func (c *call) recordSpent() {
 	}
 }
 
-// awaitGate waits until another attempt may be made. Its error is that of our own limit, and tells
+// awaitGate waits until another attempt may be made. Its error is that of our own limit. It says
 // nothing about the service.
 func (c *call) awaitGate() (leave func(tokens int), err error) {
 	if c.m.cfg.Gate == nil {
@@ -133,8 +133,8 @@ func (c *call) awaitGate() (leave func(tokens int), err error) {
 	return c.m.cfg.Gate(c.ctx)
 }
 
-// usedTokens returns how many tokens the last attempt has used; of an answer that was cut, about how
-// many.
+// usedTokens returns how many tokens the last attempt has used. For a truncated answer it estimates
+// them.
 func (c *call) usedTokens() int {
 	u := &c.tally.usage
 	if !c.tally.reported && *u == (chat.Usage{}) && (c.tally.Size > 0 || c.end.outcome == OutcomeCancelled) {
@@ -211,8 +211,8 @@ func (c *call) makeAttempt(n int, leave func(tokens int)) {
 	c.concludeAttempt(c.runAttempt())
 }
 
-// concludeAttempt notes how an attempt ended that returned err. Inlined, its frame would lie on
-// the stack while the model is waited for.
+// concludeAttempt records the ending of an attempt that returned err. Inlined, its frame would lie
+// on the stack while the call waits for the model.
 //
 //go:noinline
 func (c *call) concludeAttempt(err error) {
@@ -268,7 +268,7 @@ func (c *call) runAttempt() error {
 	}
 }
 
-// brokeOff reports whether err is that nothing more comes. Once the end was reported, that is not
+// brokeOff reports whether err is a break of the connection. Once the end was reported, that is not
 // a failure: only figures can be missing.
 func (c *call) brokeOff(err error) bool {
 	_, broken := errors.AsType[*transportError](err)
@@ -300,8 +300,8 @@ func (c *call) settleUsage(ans Stream) {
 	}
 }
 
-// yieldOwedUsage hands on the usage of the last answer if that answer failed before it did so: used
-// tokens count. The GEMINI_* model never did so.
+// yieldOwedUsage hands on the usage of a failed last answer, unless it was handed on already: used
+// tokens count. It does nothing for the GEMINI_* model.
 func (c *call) yieldOwedUsage() {
 	end := &c.end
 	if c.m.cfg.Policy == PolicyGemini || end.owed == (chat.Usage{}) && c.spent == (chat.Usage{}) || end.err == nil || end.outcome == OutcomeCancelled {
@@ -389,7 +389,7 @@ func (c *call) addSpent() {
 	c.chunk.Usage = &c.total
 }
 
-// judgeEnding says how an attempt ended that returned err.
+// judgeEnding returns the ending of an attempt that returned err.
 func (c *call) judgeEnding(err error) ending {
 	if err == nil {
 		return ending{verdict: breaker.Success, outcome: OutcomeOK}
@@ -426,7 +426,7 @@ func (c *call) backoff(n int) time.Duration {
 	return c.m.cfg.Jitter(min(backoffBase<<(n-1), backoffCap))
 }
 
-// sleep waits, and reports whether there is a point in continuing after it.
+// sleep waits, and reports whether the call can continue after it.
 func (c *call) sleep(d time.Duration) bool {
 	if deadline, ok := c.parent.Deadline(); ok && time.Until(deadline) <= d {
 		return false

@@ -45,13 +45,12 @@ type Codec interface {
 	Refuse(status int, header http.Header, body []byte) *Refusal
 }
 
-// Answer reads one answer, event by event, and keeps what spans them.
+// Answer reads one answer, event by event, and keeps the state between them.
 type Answer interface {
 	// Decode reads an event of the stream and appends its content to c.Parts. A call is appended
 	// only when it is complete. c.Usage points to the latest figures, if the event had some. name
 	// is empty if the event has none, and data is valid until Decode returns. Errors are *Refusal,
-	// *Blocked or *Malformed, or wrap ErrUnreadable or ErrTooLarge; they hold no word of the
-	// model's.
+	// *Blocked or *Malformed, or wrap ErrUnreadable or ErrTooLarge. They do not quote the model.
 	Decode(name string, data []byte, c *chat.Chunk) error
 	// HasEnded says that the protocol reported the end: nothing after it is read.
 	HasEnded() bool

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Texts for the person who asked.
+// Texts for the user.
 const (
 	rateLimitedMessage   = "AI service is busy, please try again later"
 	blockedMessage       = "AI service declined to answer this"
@@ -24,11 +24,11 @@ const (
 // unavailableRetry is the RetryAfter of a failure that reports none.
 const unavailableRetry = 5 * time.Second
 
-// maxWaitInCall is the longest delay asked for by the service that is
-// waited for inside a call.
+// maxWaitInCall is the longest wait that a call accepts from a service.
 const maxWaitInCall = 2 * time.Second
 
-// ending is how an attempt ended, for all who want to know.
+// ending is the result of an attempt: for the caller, the breaker, the metrics and the next
+// attempt.
 type ending struct {
 	err     error // for the caller; nil: the answer is complete
 	cause   error // for the breaker
@@ -77,8 +77,8 @@ func (m *Model) endingOf(err error) ending {
 	return end
 }
 
-// isEmptyEnd reports whether err is of an answer that came to its end without anything of use. The
-// service did answer, so that this is never a failure of its.
+// isEmptyEnd reports whether err is that of an answer that ended without text or call. The service
+// did answer, so this is not its failure.
 func isEmptyEnd(err error) bool {
 	_, givenUp := errors.AsType[*GivenUp](err)
 	return givenUp || errors.Is(err, ErrNoText)
@@ -132,7 +132,7 @@ func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	return m.brokenDown(r)
 }
 
-// rateLimited returns the ending of a refusal that has a limit for its reason.
+// rateLimited returns the ending of a refusal because of a limit.
 func (m *Model) rateLimited(r *Refusal) ending {
 	end := m.failedEnding(breaker.Neutral, OutcomeRateLimited, fault.ModelRateLimited, rateLimitedMessage, r)
 	end.err.(*fault.Error).RetryAfter = m.limitedFor(r.RetryAfter)
@@ -141,7 +141,7 @@ func (m *Model) rateLimited(r *Refusal) ending {
 	return end
 }
 
-// brokenDown returns the ending of a refusal that the service is the reason of.
+// brokenDown returns the ending of a refusal because of a fault of the service.
 func (m *Model) brokenDown(r *Refusal) ending {
 	end := m.unavailableEnding(r, r.RetryAfter)
 	end.wait = r.RetryAfter
@@ -149,7 +149,7 @@ func (m *Model) brokenDown(r *Refusal) ending {
 	return end
 }
 
-// limitedFor returns when another try makes sense after a 429 that asked for given.
+// limitedFor returns the wait after a 429 that asked for given.
 func (m *Model) limitedFor(given time.Duration) time.Duration {
 	if given == 0 && m.cfg.Policy != PolicyGemini {
 		return unavailableRetry
@@ -169,8 +169,8 @@ func (p Policy) worthAsking(r *Refusal) bool {
 	return false
 }
 
-// shortageEnding judges an attempt that a shortage of our own ended. It is not made
-// again: more calls make a shortage worse, and the client learns when to come back.
+// shortageEnding judges an attempt that our own shortage ended. It is not retried, because more
+// calls make a shortage worse. The client learns when to come back.
 func (m *Model) shortageEnding(err error) ending {
 	return ending{err: fault.NewOverloaded(m.cfg.Service, err), cause: err, verdict: breaker.Neutral, outcome: OutcomeOverloaded}
 }

@@ -20,7 +20,7 @@ var (
 	ErrTooLarge   = errors.New("too large")
 )
 
-// ErrOurRequest is wrapped by the error of an answer that our request is to blame for.
+// ErrOurRequest is wrapped by the error of an answer if our request is at fault.
 var ErrOurRequest = errors.New("our request is at fault")
 
 // ErrMalformedCall is wrapped by the error of an answer that is not a usable tool call: asking
@@ -70,8 +70,8 @@ type Refusal struct {
 	Status     int    // HTTP's, or the error's own code; 0: not known
 	Kind       Kind   // the codec's knowledge beyond the status
 	Type, Code string // the provider's words, if Word took them; they may be logged
-	// Member is the member of the request, one that was sent of our own accord, that
-	// the provider does not take; empty: the refusal is about something else.
+	// Member is the member of the request that the provider does not take, among those that we add
+	// ourselves. It is empty if the refusal is about something else.
 	Member string
 	// Guessed is true if Member stands in Message alone. Message may quote the request. The frame,
 	// which knows the request, decides whether it counts.
@@ -98,7 +98,7 @@ func (e *Refusal) Brief() string {
 	return strings.TrimRight(fmt.Sprintf("upstream answered %d %s %s", e.Status, e.Type, e.Code), " ")
 }
 
-// hideSecrets takes secrets out of e, should the service repeat them.
+// hideSecrets removes secrets from e, in case the service repeats them.
 func (e *Refusal) hideSecrets(secrets *redact.Scrubber) {
 	for _, s := range []*string{&e.Type, &e.Code, &e.Message} {
 		*s = secrets.Text(*s)

@@ -38,7 +38,7 @@ type eventReader struct {
 	pinged Pinged
 }
 
-// reset makes r read body afresh.
+// reset makes r read body from its beginning.
 func (r *eventReader) reset(body io.Reader, broad bool) {
 	r.in.reset(body)
 	r.bare, r.broad, r.begun, r.pinged = nil, broad, false, nil
@@ -90,7 +90,7 @@ func (r *eventReader) addData(value []byte) error {
 	return nil
 }
 
-// beginBare notes that bare JSON begins with line, and returns the event before it, or errBare.
+// beginBare records that bare JSON begins with line, and returns the event before it, or errBare.
 func (r *eventReader) beginBare(line []byte) (name string, data []byte, err error) {
 	if len(line) > r.maxBare() {
 		return "", nil, ErrTooLarge
@@ -160,8 +160,8 @@ func isJSON(line []byte) bool {
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[' || line[0] == ',')
 }
 
-// readBare returns the bare JSON: all that is left of the stream, of at most limit bytes.
-// With ErrTooLarge come the first of more.
+// readBare returns the bare JSON: the remaining stream, of at most limit bytes. With ErrTooLarge it
+// returns the beginning.
 func (r *eventReader) readBare(limit int) ([]byte, error) {
 	if len(r.bare) > limit {
 		return r.bare[:limit], ErrTooLarge
@@ -177,8 +177,9 @@ func (r *eventReader) readBare(limit int) ([]byte, error) {
 	return all, nil
 }
 
-// hasBuffered reports whether a whole event has arrived that next has not returned yet. A buffered
-// event must begin with its name or data: other beginnings, such as a comment, return false.
+// hasBuffered reports whether a complete event has arrived that nextEvent has not returned yet. A
+// buffered event must begin with its name or data: other beginnings, such as a comment, return
+// false.
 func (r *eventReader) hasBuffered() bool {
 	if r.bare != nil {
 		return true

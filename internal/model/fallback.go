@@ -111,10 +111,10 @@ func (c *Chain) overflowError(l Link, req *chat.ModelRequest, last bool) error {
 		Err: &Refusal{Kind: KindOverflow}}
 }
 
-// bytesPerToken is the rule of thumb where nobody counts.
+// bytesPerToken is the rule of thumb without a count by the provider.
 const bytesPerToken = 4
 
-// requestBytes is about how long a request is for the model.
+// requestBytes returns about how many bytes of a request the model reads.
 func requestBytes(req *chat.ModelRequest) int {
 	n := len(req.System)
 	for i := range req.Messages {
@@ -146,8 +146,8 @@ func (c *Chain) reportFallback(ctx context.Context, from, to Link, reason string
 		Str("from", from.Key()).Str("to", to.Key()).Str("reason", reason).Int("step", step)).Msg("model_fallback")
 }
 
-// reportedError returns what counts of the errors of a call that nobody answered: the last, or
-// the first if the last model was not even asked.
+// reportedError returns the error of a call without an answer: the last one, or the first if the
+// breaker refused the last model.
 func reportedError(first, last error) error {
 	if _, refused := errors.AsType[*breaker.OpenError](last); refused {
 		last = first
@@ -160,13 +160,13 @@ func reportedError(first, last error) error {
 	return last
 }
 
-// askedTwice hides that a failure is one to ask again after.
+// askedTwice wraps the error of a malformed call so that it is not retried again.
 type askedTwice struct{ err error }
 
-// It is that of the model's own failure: the chain adds nothing to it.
+// It is the text of the model's own failure: the chain adds nothing to it.
 func (e *askedTwice) Error() string { return e.err.Error() }
 
-// relay hands on the answer to one call, from whichever model gives it.
+// relay hands on the answer to one call, from each model in turn.
 type relay struct {
 	ctx context.Context
 	req *chat.ModelRequest
@@ -250,15 +250,14 @@ func isAnswerText(p chat.Part) bool {
 	return p.Text != "" && !p.Thought && p.Call == nil && p.Result == nil
 }
 
-// announceModel says that the model at hand answers.
+// announceModel hands on that the current model answers.
 func (r *relay) announceModel() error {
 	to := chat.Switch{Key: r.link.Key(), Model: r.link.Name(), Previous: r.announced.Key(), Reason: r.reason}
 	r.announced, r.reason = r.link, ""
 	return r.yieldChunk(&chat.Chunk{Switch: &to, More: true})
 }
 
-// yieldChunk hands a chunk on, and remembers when nobody wants any more: no further model
-// is asked then.
+// yieldChunk hands a chunk on, and remembers the caller's error: no further model is asked then.
 func (r *relay) yieldChunk(c *chat.Chunk) error {
 	err := r.yield(c)
 	if err != nil {
@@ -300,8 +299,8 @@ func (r *relay) voidAnswer() error {
 	return r.yieldChunk(&again)
 }
 
-// estimateUsage completes the usage of an answer that broke off behind its first text. It estimates
-// the figures that the provider did not report from the request and the text.
+// estimateUsage completes the usage of an answer that broke off behind its first text. Figures that
+// the provider did not report follow from the sizes of the request and the text.
 func (r *relay) estimateUsage() {
 	u := &r.usage
 	if u.InputTokens == 0 {

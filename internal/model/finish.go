@@ -8,7 +8,8 @@ import (
 // End is how an answer ended. The worse of two is the greater one.
 type End int
 
-// Ends of an answer. No call of an answer runs that ended with one from EndMalformed on.
+// Ends of an answer. The calls of an answer do not run if it ends with EndMalformed or a greater
+// one.
 const (
 	EndNone        End = iota // not reported so far
 	EndStop                   // complete
@@ -39,7 +40,7 @@ var endParts = []struct {
 	{EndMaxTokens, []string{"length", "max", "window"}},
 }
 
-// endKey returns what of a word counts: all up to the first colon, in lower case.
+// endKey returns the part of a word that counts: all up to the first colon, in lower case.
 func endKey(word string) string {
 	key, _, _ := strings.Cut(word, ":")
 	return strings.ToLower(strings.TrimSpace(key))

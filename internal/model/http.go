@@ -150,8 +150,8 @@ func (s *HTTP) Send(ctx context.Context, body *Body) (*Events, error) {
 	return e, nil
 }
 
-// readRefusal reads the error that a status other than 2xx stands for. Whatever the
-// body says, the status counts.
+// readRefusal reads the error of a reply whose status is not 2xx. The status of the reply wins over
+// one in the body.
 func (s *HTTP) readRefusal(resp *http.Response) *Refusal {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -214,7 +214,7 @@ func (e *Events) Next() (name string, data []byte, err error) {
 	return "", nil, streamError(err)
 }
 
-// bareError reads the rest of the stream and returns the provider's error in it.
+// bareError reads the remaining stream and returns the provider's error in it.
 func (e *Events) bareError() error {
 	body, err := e.events.readBare(maxErrorBody)
 	if err != nil && err != ErrTooLarge { // of an error, the beginning will do

@@ -54,7 +54,7 @@ func (s *IDs) ResetFor(messages []chat.Message) {
 
 // Claim returns id, or one of ours if it is missing, too long, or taken by another call. again is
 // true if a call with the same id, name and arguments came before. Some services send a call twice.
-// It must not run twice.
+// Such a call must not run again.
 //
 // It retains args. The caller must not change them before Reset.
 func (s *IDs) Claim(id, name string, args jsontext.Value) (used string, again bool) {
@@ -79,7 +79,7 @@ func (s *IDs) has(id string) bool {
 	return ok
 }
 
-// isRepeat reports whether a call that asks for the same thing came before with an id that is taken.
+// isRepeat reports whether an equal call with this id, which is taken, came before.
 func (s *IDs) isRepeat(id, name string, args jsontext.Value) bool {
 	if s.calls == nil {
 		s.calls = map[calledAs]bool{}
@@ -93,7 +93,7 @@ func (s *IDs) isRepeat(id, name string, args jsontext.Value) bool {
 	return again
 }
 
-// loadUsed makes room for the first call, and looks for the ids that the conversation has.
+// loadUsed prepares for the first call and loads the ids of the conversation.
 func (s *IDs) loadUsed() {
 	if s.used != nil {
 		return
@@ -109,7 +109,7 @@ func (s *IDs) loadUsed() {
 	s.before = nil
 }
 
-// sumOf is equal for calls that ask for the same thing, however their arguments are spaced.
+// sumOf returns a sum that is equal for equal calls, whatever the white space in their arguments.
 func sumOf(name string, args jsontext.Value) [sha256.Size]byte {
 	b := append(append([]byte(name), 0), args...)
 	if v := args.Clone(); v.Compact() == nil {

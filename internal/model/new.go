@@ -69,7 +69,7 @@ func (s Spec) Service() string { return "model:" + s.Key }
 // model gets back only the parts that it made itself.
 func (s Spec) Maker() string { return s.Key + "/" + s.Model }
 
-// Frame returns what New makes a Model of.
+// Frame returns the description of the Model that New makes.
 func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
 	target, err := s.newTarget(wire, opts)
 	if err != nil {
@@ -130,12 +130,12 @@ func (s Spec) secretValues() []string {
 	return appendValues(list, s.Extra)
 }
 
-// shortestValue is how long a value of extra is at least that is kept out of errors.
-// Shorter ones are words that anybody writes.
+// shortestValue is the least length of a value of extra that is kept out of errors. Shorter values
+// are common words.
 const shortestValue = 8
 
-// appendValues appends the texts and numbers in v. It leads no deeper than JSON that was
-// read.
+// appendValues appends the texts and numbers in v. Its recursion ends, because v was read with a
+// bounded depth.
 func appendValues(list []string, v jsontext.Value) []string {
 	for _, m := range Members(v) {
 		list = appendValues(list, m.Value)

@@ -81,7 +81,7 @@ func Elements(v jsontext.Value) (list []jsontext.Value) {
 	return list
 }
 
-// partOf returns value, which d has just read, as the part of v that it is.
+// partOf returns the part of v that d has just read as value.
 func partOf(v jsontext.Value, d *jsontext.Decoder, value jsontext.Value) jsontext.Value {
 	end := int(d.InputOffset())
 	return v[end-len(value) : end : end]

@@ -27,7 +27,7 @@ const (
 type Preset struct {
 	Name     string
 	Protocol string   // equal to Name where the provider's package speaks it
-	Endpoint string   // URL; empty if the API has a fixed one
+	Endpoint string   // URL; empty if the provider works without one
 	End      string   // end of the path of a request; empty if each call or the API sets it
 	Keys     []string // variables of the key; the first that is set counts
 }
@@ -70,8 +70,7 @@ func providerNames(all []Preset) string {
 	return strings.Join(names, ", ")
 }
 
-// apiOf returns the API that an endpoint of OpenAI's protocol speaks if nothing else
-// says: what its path ends with, else what its host is known for.
+// apiOf returns the API of an endpoint of OpenAI's protocol, by the end of its path or by its host.
 func apiOf(u *url.URL) string {
 	path := strings.TrimRight(u.Path, "/")
 	host := strings.ToLower(u.Hostname())
@@ -118,7 +117,7 @@ func KeyOf(provider string, protocols []Preset) string {
 }
 
 // ProviderAt returns the provider of an endpoint, and whether its host is the provider's own. An
-// endpoint of nobody speaks OpenAI's protocol. Without an endpoint the name of the model decides.
+// unknown endpoint speaks OpenAI's protocol. Without an endpoint the name of the model decides.
 func ProviderAt(endpoint, name string, protocols []Preset) (p Preset, home bool) {
 	all := withPresets(protocols)
 	switch {

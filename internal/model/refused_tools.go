@@ -14,7 +14,7 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Bounds of the tools that are learned not to send.
+// Bounds of the refused tools.
 const (
 	maxRefusedTools = 1024 // of one model
 	maxToolsACall   = 64   // learned by one call, each by a request that is refused
@@ -47,7 +47,8 @@ func toolSum(s *tool.Spec) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// addTool notes a tool. news reports whether no other call was faster, ok whether there is room for it.
+// addTool records a refused tool. news is true if no other call was faster. ok is false without
+// room for it.
 func (r *refusedTools) addTool(s *tool.Spec) (news, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,10 +27,9 @@ const (
 	defaultAnthropicMost = 8192
 )
 
-// Section is the section models of the configuration file. It fills specs, in the order
-// of the file. silence is how long a model may be silent unless it says so itself, and key
-// that of the GEMINI_* variables; both are whole when the section is read. protocols are the
-// providers whose protocols can be spoken.
+// Section is the section models of the configuration file. It fills specs, in the order of the
+// file. silence is the default timeout of a model, and key that of the GEMINI_* variables; both are
+// complete when the section is read. protocols are the providers with a codec.
 func Section(specs *[]Spec, silence *time.Duration, key *config.Secret, protocols []Preset) file.Section {
 	presets := withPresets(protocols)
 	return file.Section{Name: "models", Schema: strings.Replace(sectionSchema, `"enum": []`, `"enum": [`+providerNames(presets)+`]`, 1), Read: func(models *file.Node) {

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/base/config/file"
 )
 
-// checkFallbacks reports names of models that are not there, and cycles, each once.
+// checkFallbacks reports names of missing models, and cycles, each once.
 func checkFallbacks(models *file.Node) {
 	next := readFallbacks(models)
 	reported := map[string]bool{}
@@ -24,7 +24,7 @@ func checkFallbacks(models *file.Node) {
 	}
 }
 
-// findPath returns the keys from from to before to, or nil if no way leads there.
+// findPath returns the keys on a path from from to to, without to, or nil.
 func findPath(next map[string][]string, from, to string, seen map[string]bool) []string {
 	if seen[from] {
 		return nil

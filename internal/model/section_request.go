@@ -37,7 +37,7 @@ func (r *reader) readEndpoint(p Preset) {
 	r.readKey(p, sameOrigin(own, u))
 }
 
-// endpointURL accepts URLs of which nothing gets lost on the way.
+// endpointURL accepts URLs whose parts all reach the server.
 func endpointURL(text string) (*url.URL, error) {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return nil, errText("must be a URL in ASCII without spaces")
@@ -63,7 +63,7 @@ type errText string
 // It is fit to follow a place in the file.
 func (e errText) Error() string { return string(e) }
 
-// chooseAPI settles which API of OpenAI it is, and returns the end of its paths.
+// chooseAPI sets the API of OpenAI's protocol, and returns the end of its paths.
 func (r *reader) chooseAPI(u *url.URL) (end string) {
 	s := &r.spec
 	if s.API == "" {

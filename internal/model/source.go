@@ -49,8 +49,8 @@ type httpSource struct {
 	answers sync.Pool // of *httpStream
 }
 
-// OverHTTP returns the source of a provider that is asked over HTTP. Closing it
-// closes h. Answers and their readers are kept and used again.
+// OverHTTP returns the source of a provider that speaks HTTP. Closing it closes h. Answers and
+// their readers are kept and used again.
 func OverHTTP(h *HTTP) Source {
 	s := &httpSource{http: h}
 	s.answers.New = func() any { return &httpStream{source: s, answer: h.codec.NewAnswer()} }

@@ -9,8 +9,8 @@ type tally struct {
 	usage    chat.Usage // the latest that a chunk reported
 	reported bool       // there was one
 	paid     bool       // it was handed on
-	hidden   int        // Note.Size beyond the parts, when it was last looked at
-	pings    int        // Note.Pings then
+	hidden   int        // Stats.Size beyond the parts, at the last look
+	pings    int        // Stats.Pings at the last look
 	finish   chat.Finish
 	stats    Stats
 }
@@ -46,7 +46,7 @@ func (t *tally) estimateUsage(ans Stream) {
 	t.usage = chat.Usage{InputTokens: estimateTokens(t.prompt), OutputTokens: estimateTokens(size), Estimated: true}
 }
 
-// splitTotal guesses how much of a total that was reported is the request's.
+// splitTotal guesses the request's share of a reported total.
 func (t *tally) splitTotal() {
 	input := min(estimateTokens(t.prompt), t.usage.OutputTokens)
 	t.usage.InputTokens, t.usage.OutputTokens = input, t.usage.OutputTokens-input

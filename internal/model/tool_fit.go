@@ -53,7 +53,8 @@ var schemaMembers = map[string]int{
 	"required": holdsNames, "dependentRequired": holdsLists, "dependencies": holdsLists,
 }
 
-// collectNames notes the names of all properties below v: those that fit in used, the others to be changed.
+// collectNames collects the names of all properties below v. Names that fit go to used, the others
+// to f.names.
 func (f *schemaFitter) collectNames(v jsontext.Value, used map[string]bool, depth int) {
 	if depth > maxFitDepth {
 		return
@@ -80,7 +81,7 @@ func (f *schemaFitter) collectNames(v jsontext.Value, used map[string]bool, dept
 	}
 }
 
-// addName notes the name of a property.
+// addName adds the name of a property.
 func (f *schemaFitter) addName(name string, used map[string]bool) {
 	if fitsKey(name) {
 		used[name] = true
@@ -89,7 +90,7 @@ func (f *schemaFitter) addName(name string, used map[string]bool) {
 	}
 }
 
-// chooseNames gives each name that does not fit one that no property has. The order is always the same.
+// chooseNames gives each name that does not fit an unused name, always in the same order.
 func (f *schemaFitter) chooseNames(used map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(f.names)) {
 		f.names[name] = unusedName(replaceOthers(name, keyCharacters), used)

@@ -13,10 +13,10 @@ import (
 // errNotObject is the reason to leave a tool out: its arguments can never be an object.
 var errNotObject = errors.New("its schema allows no object")
 
-// errUnreadableSchema is why a tool is left out.
+// errUnreadableSchema is the reason to leave a tool with invalid JSON out.
 var errUnreadableSchema = errors.New("its schema is no JSON")
 
-// maxRootNodes is how many schemas the root of one may be put together of.
+// maxRootNodes bounds the schemas that form the root of one.
 const maxRootNodes = 256
 
 // toolSchema returns a tool's input schema as providers take it: an object with properties, and

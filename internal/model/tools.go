@@ -69,7 +69,7 @@ func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
 	return r
 }
 
-// recentSets is where a set is kept.
+// recentSets returns the list that keeps a set.
 func (t *Tools) recentSets(set *tool.Set) *atomic.Pointer[[]*RenderedTools] {
 	if set.Passing {
 		return &t.passing

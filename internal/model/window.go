@@ -63,14 +63,14 @@ func (b *window) nextLine(limit int) ([]byte, error) {
 		}
 		i := bytes.IndexByte(b.buf[b.r+seen:b.w], '\n')
 		if i >= 0 && seen+i <= limit {
-			return b.takeBytes(seen + i + 1), nil
+			return b.nextBytes(seen + i + 1), nil
 		}
 		seen = b.w - b.r
 		if i >= 0 || seen > limit {
 			return nil, ErrTooLarge
 		}
 		if b.err != nil {
-			return b.takeBytes(seen), b.err
+			return b.nextBytes(seen), b.err
 		}
 		b.fillBuffer()
 	}
@@ -91,8 +91,8 @@ func (b *window) shortenLine() int {
 	return n + copy(line[n:], line[end:])
 }
 
-// takeBytes returns the next n bytes. They are valid until the next read.
-func (b *window) takeBytes(n int) []byte {
+// nextBytes returns the next n bytes. They are valid until the next read.
+func (b *window) nextBytes(n int) []byte {
 	b.r += n
 	return b.buf[b.r-n : b.r]
 }
@@ -115,7 +115,7 @@ func (b *window) skipBlank() bool {
 // Read makes window an io.Reader of the remaining bytes.
 func (b *window) Read(p []byte) (int, error) {
 	if b.r < b.w {
-		return copy(p, b.takeBytes(min(len(p), b.w-b.r))), nil
+		return copy(p, b.nextBytes(min(len(p), b.w-b.r))), nil
 	}
 	if b.err != nil {
 		return 0, b.err

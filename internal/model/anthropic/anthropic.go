@@ -6,8 +6,8 @@
 // first in its message, and only to the model that made it. Without it the API refuses further
 // thinking after calls.
 //
-// Marks tell the provider's cache which parts later requests repeat, because it stores only marked
-// parts: tools, system prompt, and the conversation up to its last input and to its end.
+// The provider's cache stores only marked parts. The marks are behind the parts that later requests
+// repeat: tools, system prompt, and the conversation up to its last input and to its end.
 package anthropic
 
 import (

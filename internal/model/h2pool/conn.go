@@ -110,12 +110,12 @@ func (c *conn) reserveStream() bool {
 		return false
 	}
 	c.full.Store(false)
-	c.takeStream()
+	c.useStream()
 	return true
 }
 
-// takeStream is reserve for a request that may find no stream.
-func (c *conn) takeStream() {
+// useStream counts a request on c without asking for a free stream.
+func (c *conn) useStream() {
 	c.using++
 	if !c.settled && c.allowance > 0 {
 		c.allowance--

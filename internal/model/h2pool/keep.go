@@ -208,7 +208,7 @@ func (h *host) addConn(cc *http.ClientConn, elapsed time.Duration) {
 		return
 	}
 	if !c.reserveStream() {
-		c.takeStream()
+		c.useStream()
 	}
 	h.grantNext(grant{conn: c})
 }

@@ -1,7 +1,7 @@
 // This file finds out which call a delta belongs to. The protocol gives each call an index and its
 // id in the first delta only, but servers differ: all calls with index 0, no index at all, the id
 // in each delta or late, another id in each, the name in each, the arguments in one piece. The
-// rules here read all of these forms. Deltas that they cannot tell apart make one call.
+// rules here read all of these forms. Deltas that they cannot distinguish make one call.
 // model.Arguments puts the pieces together.
 
 package openai

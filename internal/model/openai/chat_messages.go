@@ -220,8 +220,8 @@ func keptMembers(kept string) (list model.Object) {
 	return list
 }
 
-// sentinel tells Gemini 3 that a call has no signature, because another model made it (its
-// documentation on thought signatures).
+// sentinel stands for the missing signature of another model's call, as the documentation of Gemini
+// 3 on thought signatures asks.
 const sentinel = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
 
 // toolCalls appends the calls of a message and returns the ids that they got.

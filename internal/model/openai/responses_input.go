@@ -136,18 +136,18 @@ func (in *responsesInput) appendModel(msg *chat.Message) {
 		default:
 			in.text = append(in.text, p.Text...)
 			if in.isOwn && p.Kept != "" {
-				in.takeKept(jsontext.Value(p.Kept))
+				in.acceptKept(jsontext.Value(p.Kept))
 			}
 		}
 	}
 	in.appendMessage(responsesKept{})
 }
 
-// takeKept takes a kept part of an earlier answer. It is our own form for a message, or an item to
+// acceptKept takes a kept part of an earlier answer. It is our own form for a message, or an item to
 // send unchanged, such as reasoning. Items wait until their message is known.
 //
 // Text before such an item is a message of its own, to keep the order.
-func (in *responsesInput) takeKept(item jsontext.Value) {
+func (in *responsesInput) acceptKept(item jsontext.Value) {
 	if strings.HasPrefix(string(item), responsesMessageBegin) {
 		if len(in.text) == 0 { // its text is missing, and reasoning must not go back without the item behind it
 			in.pending = in.pending[:0]

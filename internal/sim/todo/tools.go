@@ -36,7 +36,8 @@ func createTool(s *Store) server.ServerTool {
 	})
 }
 
-// listTool declares list_todos. Descriptions tell a model the facts that the schema does not show.
+// listTool declares list_todos. Descriptions have the facts that the schema does not show to a
+// model.
 func listTool(s *Store) server.ServerTool {
 	tool := mcp.NewTool("list_todos",
 		mcp.WithDescription("Find todos. Without arguments: the pending ones. They come pending first, then by due date, priority and age. "+
