@@ -273,7 +273,7 @@ func TestChatCallsHaveOurNames(t *testing.T) {
 	renderJSON(t, codec, &chat.ModelRequest{Tools: tools(tool.Spec{Name: "todo_list"})})
 	answer := codec.NewAnswer()
 	chunk := says(`"tool_calls":[{"id":"a","function":{"name":"todo_list"}}]`)
-	answer.(interface{ Asked(*chat.ModelRequest) }).Asked(req)
+	answer.(model.Asker).SetRequest(req)
 	if h := observe(answer, toEvents(chunk, stop)); h.calls[0].Name != "todo.list" {
 		t.Errorf("called %s", h.calls[0].Name)
 	}
