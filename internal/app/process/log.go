@@ -116,7 +116,7 @@ func (w *LogWriter) writeLines() {
 // the first part in the pipe.
 func (w *LogWriter) writeBacklog() bool {
 	for {
-		if len(w.unwritten) == 0 && !w.takeBacklog() {
+		if len(w.unwritten) == 0 && !w.swapBacklog() {
 			return true
 		}
 		n, err := w.out.Write(w.unwritten)
@@ -127,9 +127,9 @@ func (w *LogWriter) writeBacklog() bool {
 	}
 }
 
-// takeBacklog takes the backlog and says whether there was any. The buffer of the previous lines holds the
+// swapBacklog takes the backlog and says whether there was any. The buffer of the previous lines holds the
 // next backlog.
-func (w *LogWriter) takeBacklog() bool {
+func (w *LogWriter) swapBacklog() bool {
 	w.mu.Lock()
 	lines, dropped := w.backlog, w.dropped
 	w.backlog, w.dropped = w.draining[:0], 0

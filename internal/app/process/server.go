@@ -271,8 +271,8 @@ func (s *Server) drainTurns(signals <-chan os.Signal) (hurried bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	// Goroutine (drain): waits for the streams.
-	// Ends: no stream runs any more, or drain returns, which cancels it.
-	// Waits: drain, unless its patience ends.
+	// Ends: no stream runs any more, or drainTurns returns and cancels it.
+	// Waits: drainTurns, unless its patience ends.
 	go func() {
 		defer close(ended)
 		_ = s.cfg.Turns.Wait(ctx)

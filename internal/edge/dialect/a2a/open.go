@@ -47,7 +47,7 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// errHandled tells the transport that the handler answers by itself.
+// errHandled informs the transport that the handler answers by itself.
 var errHandled = errors.New("answered elsewhere")
 
 // newCall reads the head of a request.

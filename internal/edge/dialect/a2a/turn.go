@@ -25,8 +25,8 @@ type turn struct {
 	resets      int // how often text was taken back, of a turn that is not kept
 }
 
-// takeIDs takes the ids of a turn that is kept.
-func (t *turn) takeIDs(ev *stream.Start) {
+// useIDs takes the ids of a turn that is kept.
+func (t *turn) useIDs(ev *stream.Start) {
 	if ev.TaskID != "" {
 		t.task, t.id = ev.TaskID, ev.TurnID
 	}
@@ -38,7 +38,7 @@ func (t *turn) takeIDs(ev *stream.Start) {
 // addEvent adds the next event.
 func (t *turn) addEvent(ev stream.Event) {
 	if start, ok := ev.(*stream.Start); ok {
-		t.takeIDs(start)
+		t.useIDs(start)
 	}
 	t.Only = stream.Answer
 	t.Add(ev)

@@ -27,8 +27,8 @@ type problem struct {
 	Code    string  `json:"code"`
 }
 
-// refuse words a refusal in OpenAI's form. A header tells the SDK whether to retry by itself: only
-// if nothing has begun, or if a document's turn failed before any tool call.
+// refuse words a refusal in OpenAI's form. A header informs the SDK whether to retry by itself:
+// only if nothing has begun, or if a document's turn failed before any tool call.
 func refuse(r dialect.Refusal) dialect.Reply {
 	status := statusOf(r)
 	p := problem{Message: r.Fault.Message, Type: kindOf(status), Code: string(r.Fault.Type)}
