@@ -69,8 +69,8 @@ func (a *admin) serveRequest(w *trackedWriter, r *http.Request) error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
 }
 
-// refusePages refuses what pages send. A name that resolves to loopback (DNS rebinding) would make the
-// address one of a page's own, where nobody is asked for a credential.
+// refusePages refuses requests of pages. A name that resolves to loopback (DNS rebinding) would
+// make the address one of a page's own, where a credential is not needed.
 func (a *admin) refusePages(r *http.Request) error {
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return &fault.Error{Type: fault.OriginRefused, Message: "Pages cannot use this address"}
@@ -90,7 +90,7 @@ func (a *admin) authorizeRequest(r *http.Request, wanted chat.Scopes) (*access.I
 	return a.Authorize(r, wanted)
 }
 
-// servesProfiles says whether there are any. Without authentication only this machine gets them:
+// servesProfiles reports whether there are any. Without authentication only this machine gets them:
 // they show data of the process.
 func (a *admin) servesProfiles() bool { return a.Authorize != nil || a.Loopback }
 

@@ -33,8 +33,8 @@ type law struct {
 	calm  time.Duration // for how long no stream was refused
 }
 
-// newLaw returns the law for a machine with so many cores. The floor is what costs
-// a turn little latency even if all of them need the CPU at once: 32 turns a core.
+// newLaw returns the law for a machine with so many cores. The floor costs a turn little latency
+// even if all streams need the CPU at once: 32 turns a core.
 func newLaw(cores int) law { return law{floor: 32 * cores} }
 
 // look holds the observations since the last look.
@@ -84,7 +84,7 @@ func (l *law) raiseLimit(k look) {
 	}
 }
 
-// admitsStream says whether one more stream may run alongside those that are active.
+// admitsStream reports whether one more stream may run alongside those that are active.
 func (l *law) admitsStream(active int) bool { return l.limit == 0 || float64(active) < l.limit }
 
 // admission applies the law to a gate, whose lock guards it. Arrivals drive it: it works without a
@@ -104,7 +104,7 @@ func newAdmission(delay func() time.Duration) admission {
 	return admission{delay: delay, law: newLaw(cores), least: cores, last: time.Now()}
 }
 
-// admitsNow says whether one more stream may run now.
+// admitsNow reports whether one more stream may run now.
 func (a *admission) admitsNow(active int) bool {
 	if a.delay == nil {
 		return true

@@ -38,7 +38,7 @@ func newAdmittedTurns(limit int) *admittedTurns {
 	return &admittedTurns{max: limit, last: map[[32]byte]*admittedTurn{}}
 }
 
-// addTurn notes a turn, and says whether there was a note of its content. A repetition of a
+// addTurn notes a turn, and reports whether there was a note of its content. A repetition of a
 // remembered content does not get a note of its own.
 func (a *admittedTurns) addTurn(content [32]byte, repetition bool) (mine *admittedTurn, known bool) {
 	a.mu.Lock()
@@ -63,7 +63,7 @@ func (a *admittedTurns) removeNote(n *admittedTurn) {
 	}
 }
 
-// forgetOldest needs mu. It leaves room for one note.
+// forgetOldest removes old notes, so that there is room for one. The caller must hold mu.
 func (a *admittedTurns) forgetOldest(now time.Time) {
 	for a.head < len(a.order) {
 		oldest := a.order[a.head]

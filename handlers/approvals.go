@@ -30,7 +30,7 @@ type approvalList struct {
 
 // listApprovals replies with the questions that the caller may decide: first of its own tasks, then
 // of other tasks. An anonymous caller must name a conversation, as for tasks, and gets the
-// conversation's anonymous questions. Without a store nobody knows.
+// conversation's anonymous questions. Without a store the list is empty.
 func (aa *approvalAPI) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := callerOf(r)
 	if err != nil {

@@ -21,7 +21,7 @@ type bodies struct {
 	newest *share
 }
 
-// share is the part of one body. It is in the list from enter to leave.
+// share is the part of one body. It is in the list from beginBody to endBody.
 type share struct {
 	size       int64
 	reply      http.ResponseWriter // of the request; nil: not in the list
@@ -56,14 +56,14 @@ func (b *bodies) countBytes(s *share, n int) {
 	}
 }
 
-// giveUp needs mu. The body's reader, perhaps waiting, learns of it by its deadline.
+// giveUp stops counting a body. Its reader, perhaps waiting, learns of it by its deadline. The caller must hold mu.
 func (b *bodies) giveUp(s *share) {
 	s.givenUp = true
 	_ = http.NewResponseController(s.reply).SetReadDeadline(time.Unix(1, 0))
 	b.removeShare(s)
 }
 
-// endBody ends the counting. It says whether the body was given up meanwhile: then
+// endBody ends the counting. It reports whether the body was given up meanwhile: then
 // the connection is of no use any more, even if the body is complete.
 func (b *bodies) endBody(s *share) (givenUp bool) {
 	b.mu.Lock()
@@ -74,7 +74,7 @@ func (b *bodies) endBody(s *share) (givenUp bool) {
 	return s.givenUp
 }
 
-// removeShare needs mu.
+// removeShare takes a share off the list. The caller must hold mu.
 func (b *bodies) removeShare(s *share) {
 	if s.prev == nil {
 		b.oldest = s.next

@@ -77,9 +77,9 @@ func (br *bodyReader) trackBody(w http.ResponseWriter, r *http.Request) {
 	r.Body = b
 }
 
-// settleBody decides, right before the reply to a request over HTTP/1, what becomes of a
-// body that was not read. It says whether the connection can be kept: a short
-// body that is there already is read. Anything else is waited for no longer.
+// settleBody handles an unread body, right before the reply to a request over HTTP/1. It reports
+// whether the connection can be kept: a short body that is there already is read. It does not wait
+// for any other body.
 func settleBody(w http.ResponseWriter, r *http.Request) (keep bool) {
 	if !isUnread(r) {
 		return true

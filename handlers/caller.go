@@ -31,7 +31,7 @@ func callerOf(r *http.Request) (c task.Caller, query url.Values, err error) {
 	return c, query, nil
 }
 
-// userInQuery returns the user whom a query names; empty: nobody.
+// userInQuery returns the user that a query names, or "".
 func userInQuery(query url.Values) (string, error) {
 	user, wrong := chat.CheckUserID(query.Get("user_id"))
 	if wrong != nil {
@@ -52,7 +52,7 @@ func callerFor(p chat.Principal, named string) (task.Caller, error) {
 	return task.Caller{Principal: own, UserID: named}, nil
 }
 
-// taskID returns the task of the path. A text that cannot be an id names none.
+// taskID returns the task of the path. A text that cannot be an id is a fault of type NotFound.
 func taskID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if len(id) == 0 || len(id) > 128 || !chat.Token(id, 1, 128) {
@@ -74,8 +74,8 @@ func limitIn(query url.Values, e *chat.ValidationError) int {
 	return n
 }
 
-// conversationIn reads the conversation of a list. required says that it must be named; empty: it
-// need not be.
+// conversationIn reads the conversation of a list. required is the message of the fault if it is
+// missing; "" makes it optional.
 func conversationIn(query url.Values, required string, e *chat.ValidationError) string {
 	id := query.Get("conversation_id")
 	if id == "" {

@@ -9,7 +9,7 @@ import (
 // Channels words texts for where they are read. May be used at the same time.
 type Channels interface {
 	dialect.Dialect
-	// List is what GET /channels replies, as JSON.
+	// List returns the reply of GET /channels, to be encoded as JSON.
 	List() any
 	// InlineStyles are style attributes that the page must allow: it shows e-mails.
 	InlineStyles() []string

@@ -44,7 +44,7 @@ type Config struct {
 	Tools func(context.Context) *tool.Set
 	// Health knows the parts behind the gateway, for GET /readyz; nil: without parts.
 	Health *health.Registry
-	// Metrics is what GET /metrics shows and this package adds to; nil makes one.
+	// Metrics is the registry of GET /metrics. nil makes one.
 	Metrics *metrics.Registry
 	// Tracer begins a span for each turn. nil: without spans.
 	Tracer trace.Tracer
@@ -57,10 +57,10 @@ type Config struct {
 	Dialects []dialect.Dialect
 	// Channels words texts without a turn. nil: GET /channels and its like do not exist.
 	Channels Channels
-	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
+	// Page holds index.html, its files and openapi.yaml. nil serves no page.
 	Page fs.FS
 
-	// Door asks who sends a request. nil: nobody is asked, and everybody may do everything.
+	// Door authenticates the senders of requests. nil: everybody may do everything.
 	Door Door
 	// Tickets seal requests for clients that cannot send headers. nil: without tickets.
 	Tickets Tickets
@@ -73,8 +73,7 @@ type Config struct {
 	// Hosts are the names and addresses, without a port, that a request's Host may name besides
 	// those of loopback. Empty allows all.
 	Hosts []string
-	// Sealed adds to each reply the headers of a gateway that asks who its callers are, or that
-	// encrypts.
+	// Sealed adds the headers of a gateway with authentication or TLS to each reply.
 	Sealed bool
 
 	Log zerolog.Logger
@@ -82,15 +81,15 @@ type Config struct {
 	LogPayloads bool
 }
 
-// Keeping says what outlives a connection.
+// Keeping configures the data that outlives a connection.
 type Keeping struct {
-	// Tasks keeps turns beyond their connections; nil: they end with them.
+	// Tasks stores turns, so that they outlive their connections; nil: they end with them.
 	Tasks *task.Service
-	// Records says what else is kept of tasks; nil: nothing is.
+	// Records has the other data of tasks; nil: without it.
 	Records Records
-	// Forget is what forgets a conversation, after its tasks are gone.
+	// Forget removes a conversation's data, after its tasks were removed.
 	Forget []Forget
-	// Approvals asks people about tool calls, and receives their answers; nil: nobody is asked.
+	// Approvals asks people about tool calls, and receives their answers; nil: without questions.
 	Approvals *approval.Service
 	// StoreRequired fails readiness while the store is unavailable.
 	StoreRequired bool

@@ -27,7 +27,7 @@ func WithConn(ctx context.Context, c Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &c)
 }
 
-// connOf returns what WithConn said.
+// connOf returns the connection that WithConn has set.
 func connOf(ctx context.Context) *Conn {
 	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
 		return c

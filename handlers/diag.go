@@ -22,7 +22,7 @@ import (
 // worth looking for.
 const maxProbe = 5 * time.Minute
 
-// probe is what GET /diag/sse is asked for.
+// probe is a request for GET /diag/sse.
 type probe struct {
 	ticks     int
 	interval  time.Duration

@@ -13,12 +13,12 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Door knows who sends a request.
+// Door authenticates the senders of requests.
 type Door interface {
-	// Authenticate returns who sent r, by its head. Its error refuses the request: a fault, or
-	// what leads to one. It is called before the body is read.
+	// Authenticate returns the sender of r, by its head. Its error refuses the request: a fault, or
+	// an error that wraps one. It is called before the body is read.
 	Authenticate(r *http.Request) (*access.Identity, error)
-	// Knows says whether the head of r leads to somebody, by whatever method. Else Authenticate can
+	// Knows reports whether the head of r has a credential, of any method. Else Authenticate can
 	// only ask for a credential.
 	Knows(r *http.Request) bool
 	// Counts reports whether a credential that was valid at some time still is, here or at another
@@ -26,7 +26,7 @@ type Door interface {
 	Counts(who *access.Identity) bool
 }
 
-// senders finds out who sends a request, and whether they may.
+// senders authenticates the senders of requests, and checks their scopes.
 type senders struct {
 	door  Door // nil: nobody is asked, and everybody may do everything
 	audit auditor
@@ -37,7 +37,8 @@ func (s *senders) authorize(r *http.Request, wanted chat.Scopes) (*access.Identi
 	return s.authenticate(r, rule{wanted, dialect.Read})
 }
 
-// authenticate returns the sender of a request, if its rule allows them; nil where nobody is asked.
+// authenticate returns the sender of a request, if its rule allows them; nil without
+// authentication.
 func (s *senders) authenticate(r *http.Request, of rule) (*access.Identity, error) {
 	if s.door == nil || of.scopes == 0 {
 		return nil, nil
@@ -121,12 +122,12 @@ func (s *senders) auditAction(r *http.Request, who *access.Identity, action, tar
 // ticketMark is a part of the query of each request with a ticket.
 const ticketMark = "ticket="
 
-// hasTicket says whether a request shows a ticket.
+// hasTicket reports whether a request shows a ticket.
 func hasTicket(r *http.Request) bool {
 	return strings.Contains(r.URL.RawQuery, ticketMark) && r.URL.Query().Has("ticket")
 }
 
-// isShown says whether a client shows a credential in the head of its request.
+// isShown reports whether a client shows a credential in the head of its request.
 func isShown(r *http.Request) bool {
 	return len(r.Header["Authorization"]) > 0 || len(r.Header["X-Api-Key"]) > 0
 }

@@ -44,7 +44,7 @@ var statuses = map[fault.Type]int{
 
 func statusOf(t fault.Type) int { return cmp.Or(statuses[t], http.StatusInternalServerError) }
 
-// routingFault translates what echo's router says.
+// routingFault translates an error of echo's router.
 func routingFault(he *echo.HTTPError) error {
 	switch he.Code {
 	case http.StatusNotFound:

@@ -38,9 +38,9 @@ func (fr *front) trackReply(w http.ResponseWriter, r *http.Request) *trackedWrit
 	return &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: fr.writeTimeout}
 }
 
-// sealReply adds the headers that hold for every reply of a gateway that asks who its callers are,
-// or that encrypts. A page of another origin then cannot load a reply as if it were a picture or
-// a script, and no browser sends on where its user was.
+// sealReply adds the headers for every reply of a gateway with authentication or TLS. A page of
+// another origin then cannot load a reply as if it were a picture or a script, and no browser sends
+// on where its user was.
 func (fr *front) sealReply(w http.ResponseWriter, r *http.Request) {
 	if !fr.isSealed {
 		return

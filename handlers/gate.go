@@ -53,7 +53,7 @@ func (g *gate) admitStream(parent context.Context) (*slot, error) {
 	return g.admitLocked(parent)
 }
 
-// admitLocked is enter. It needs mu.
+// admitLocked is admitStream. The caller must hold mu.
 func (g *gate) admitLocked(parent context.Context) (*slot, error) {
 	if err := g.refusal(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (g *gate) admitLocked(parent context.Context) (*slot, error) {
 	return g.addSlot(parent, func() { g.adaptive.ended++ }), nil
 }
 
-// admitReader is enter for a reader of a turn.
+// admitReader is admitStream for a reader of a turn.
 func (g *gate) admitReader(parent context.Context, turnID string) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -79,7 +79,7 @@ func (g *gate) admitReader(parent context.Context, turnID string) (*slot, error)
 	}), nil
 }
 
-// addSlot needs mu, and so has left, which leave calls.
+// addSlot adds a running stream. Its leave calls left under mu. The caller must hold mu.
 func (g *gate) addSlot(parent context.Context, left func()) *slot {
 	ctx, cancel := context.WithCancelCause(parent)
 	in := &slot{ctx: ctx, cancel: cancel, end: cancel}
@@ -125,8 +125,8 @@ func (g *gate) checkVacant() error {
 	return g.refusal()
 }
 
-// refusal needs mu. It returns why a stream would be refused now, or nil. A drain comes
-// first: its refusal sends the client to another gateway.
+// refusal returns why the gate refuses a new stream now, or nil if it admits one. During a drain the
+// fault is shutting_down, so that the client tries another gateway. The caller must hold mu.
 func (g *gate) refusal() error {
 	if g.draining {
 		return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
@@ -141,7 +141,7 @@ func (g *gate) refusal() error {
 	return nil
 }
 
-// signalEmpty needs mu. It closes empty when the last stream of a drain has ended.
+// signalEmpty closes empty when the last stream of a drain has ended. The caller must hold mu.
 func (g *gate) signalEmpty() {
 	if !g.draining || len(g.running) > 0 {
 		return

@@ -63,7 +63,8 @@ func (k *keyring) endKey(full string) {
 	k.ended = append(k.ended, endedKey{full, time.Now().Add(keyMemory)})
 }
 
-// forgetOldest needs mu. All keys live equally long, so the oldest expires first.
+// forgetOldest removes expired keys, and leaves room for one. All keys live equally long, so the oldest
+// expires first. The caller must hold mu.
 func (k *keyring) forgetOldest() {
 	now := time.Now()
 	for k.head < len(k.ended) {

@@ -17,8 +17,8 @@ const (
 // refusedBy is a refused client, with the limit that refused it.
 type refusedBy struct{ client, limit string }
 
-// newLimitAudit returns what keeps who floods the gateway from flooding its audit. It logs counts
-// to log.
+// newLimitAudit returns a tally that keeps a flood of requests from flooding the audit. It logs
+// counts to log.
 func newLimitAudit(log zerolog.Logger) *tally.Tally[refusedBy] {
 	log = log.With().Str("request_id", "").Logger()
 	return tally.New(tally.Config[refusedBy]{

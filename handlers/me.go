@@ -22,7 +22,7 @@ type identityReply struct {
 	ExpiresAt string        `json:"expires_at,omitempty"`
 }
 
-// showIdentity replies with who sends the request.
+// showIdentity replies with the sender of the request.
 func showIdentity(w http.ResponseWriter, _ *http.Request, who *access.Identity) error {
 	me := identityReply{User: who.ID, Tenant: who.Tenant, Scopes: who.Scopes.Names(), Method: who.Method}
 	if who.IsAnonymous() {

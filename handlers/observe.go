@@ -14,8 +14,8 @@ type count struct {
 	n    int
 }
 
-// observer counts and notes what passes, for the log and the metrics. It works on plain fields,
-// added up at the end of the turn: a delta touches no shared memory.
+// observer counts and records the events that pass, for the log and the metrics. It works on plain
+// fields, added up at the end of the turn: a delta touches no shared memory.
 type observer struct {
 	stream.Fold
 	next stream.Sink
@@ -56,7 +56,7 @@ func (o *observer) warnIfFull(ev stream.Event) error {
 	return o.countAndPass(storeFull())
 }
 
-// storeFull is reported to the client of a turn that nobody can resume.
+// storeFull returns the event for the client of a turn that cannot be resumed.
 func storeFull() *stream.Error {
 	return stream.NewError(&fault.Error{Type: fault.StoreUnavailable, Message: "The store is full: this turn is not kept", Service: "store"}, false)
 }

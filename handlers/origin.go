@@ -86,12 +86,12 @@ func (p originPolicy) checkOrigin(r *http.Request) error {
 		Message: "Pages of this origin may not use the gateway; its operator can allow them with SLUICE_CORS_ORIGINS"}
 }
 
-// admitsPage says whether a page of the origins may send a request: one that is allowed, or our own.
+// admitsPage reports whether a page of the origins may send a request: one that is allowed, or our own.
 func (p originPolicy) admitsPage(origins, sites []string, r *http.Request) bool {
 	return len(origins) == 1 && (p.allowsOrigin(origins[0]) || isSameOrigin(origins[0], r) && absentOr(sites, "same-origin", "none"))
 }
 
-// isFetched says whether a GET without Origin comes from an EventSource or a fetch
+// isFetched reports whether a GET without Origin comes from an EventSource or a fetch
 // of our own page, or from a program. Browsers send Sec-Fetch-* over TLS and to
 // loopback; elsewhere only Referer distinguishes pages.
 func (p originPolicy) isFetched(r *http.Request) bool {
@@ -106,7 +106,7 @@ func (p originPolicy) isFetched(r *http.Request) bool {
 	return len(referers) == 1 && p.allowsReferer(referers[0], r)
 }
 
-// absentOr says whether a header is absent, or there once with one of words.
+// absentOr reports whether a header is absent, or there once with one of words.
 func absentOr(values []string, words ...string) bool {
 	return len(values) == 0 || len(values) == 1 && slices.Contains(words, values[0])
 }
@@ -114,7 +114,7 @@ func absentOr(values []string, words ...string) bool {
 // isBrowser reports whether a User-Agent begins as that of every browser.
 func isBrowser(userAgent string) bool { return strings.HasPrefix(userAgent, "Mozilla/") }
 
-// allowsReferer says whether a Referer names a page of the server itself or of an allowed
+// allowsReferer reports whether a Referer names a page of the server itself or of an allowed
 // origin.
 func (p originPolicy) allowsReferer(referer string, r *http.Request) bool {
 	u, err := url.Parse(referer)

@@ -41,7 +41,7 @@ func contentPolicy(c Channels) string {
 		"require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// mailStyles returns what allows the style attributes of e-mails, each by its hash.
+// mailStyles returns the sources that allow the style attributes of e-mails, each by its hash.
 func mailStyles(c Channels) string {
 	if c == nil {
 		return ""
@@ -54,8 +54,8 @@ func mailStyles(c Channels) string {
 	return allowed
 }
 
-// file is a file of the page. Its forms are made once, when somebody asks for it first: a gateway whose
-// page nobody opens starts without that.
+// file is a file of the page. Its forms are made once, at the first request, so that a gateway
+// without page views starts without that work.
 type file struct {
 	from              fs.FS
 	name, contentType string
@@ -64,7 +64,7 @@ type file struct {
 }
 
 // forms are the variants in which a file is sent, each with a tag of its own (RFC 9110, section
-// 8.8.3). As it is, which hardly anybody asks for, it is not kept.
+// 8.8.3). The plain form is rarely requested, and is read each time.
 type forms struct {
 	plain, packedTag string // tags
 	packed           []byte // by gzip; nil: that makes it no smaller
@@ -153,7 +153,7 @@ func (f *file) packForms() (forms, error) {
 	return made, nil
 }
 
-// acceptsGzip says whether a client accepts gzip, by its Accept-Encoding (RFC 9110, section 12.5.3).
+// acceptsGzip reports whether a client accepts gzip, by its Accept-Encoding (RFC 9110, section 12.5.3).
 func acceptsGzip(accepted []string) bool {
 	star := false
 	for part := range strings.SplitSeq(strings.Join(accepted, ","), ",") {

@@ -16,7 +16,7 @@ type Place interface {
 // anyPlace is that of a connection for which there is room in any case.
 type anyPlace struct{}
 
-// Surplus says that a connection that nobody bounds may stay.
+// Surplus returns false: without a bound the connection may stay.
 func (anyPlace) Surplus() bool { return false }
 
 // Waiting does nothing where connections are not bounded.

@@ -89,7 +89,7 @@ type worded struct {
 // It leads to the error that is worded differently for this client.
 func (e *worded) Unwrap() error { return e.error }
 
-// wordingOf returns what words a refusal of r because of err.
+// wordingOf returns the function that words a refusal of r because of err.
 func (rf *refuser) wordingOf(r *http.Request, err error) func(dialect.Refusal) dialect.Reply {
 	if own, ok := errors.AsType[*worded](err); ok {
 		return own.refuse

@@ -239,7 +239,7 @@ type sought struct {
 	task  string // that it must be of; empty: any
 	after int    // the number of the last event that the reader has
 	by    task.Caller
-	until *access.Identity // whose credential ends the stream; nil: nobody's does
+	until *access.Identity // its credential ends the stream; nil: without authentication
 	rule  rule             // by which until may watch
 }
 
@@ -289,8 +289,8 @@ func (rd *readers) resumeTurn(w http.ResponseWriter, r *http.Request, encoder fu
 	return nil
 }
 
-// sendLog sends the events of a log from its position on, as they come. A reply that ends without Done is
-// aborted, as in run.
+// sendLog sends the events of a log from its position on, as they come. A reply that ends without
+// Done is aborted, as in runTurn.
 func (rd *readers) sendLog(in *slot, r *http.Request, log *task.Log, out writer, from int) {
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	sent, done := 0, false

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/edge/dialect"
 )
 
-// routed is a route and what its path looks like.
+// routed is a route with the segments of its path.
 type routed struct {
 	dialect.Route
 	segments []string // of the path: as they are, {name} or {name...}
@@ -38,7 +38,7 @@ func parameterOf(segment string) (name string, rest bool) {
 	return strings.CutSuffix(inner, "...")
 }
 
-// matchesPath says whether path is one of the route's.
+// matchesPath reports whether path is one of the route's.
 func (rt *routed) matchesPath(path string) bool {
 	given := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, want := range rt.segments {
@@ -85,5 +85,5 @@ func parameterNames(path string) (names []string) {
 	return names
 }
 
-// isRead says whether a method only reads.
+// isRead reports whether a method only reads.
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }

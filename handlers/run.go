@@ -107,7 +107,8 @@ func withLogger(ctx context.Context, t *turn) context.Context {
 	return log.WithContext(ctx)
 }
 
-// logAsked is logReceived for a turn that was read: with what its client's program brought.
+// logAsked is logReceived for a turn that was read: it adds the history and tools of its client's
+// program.
 func logAsked(log *zerolog.Logger, r *http.Request, t *turn) {
 	details := logRequestLine(zerolog.Dict(), r).Int("input_length", utf8.RuneCountInString(t.Request.Input))
 	if p := t.Request.Pruning; t.route.Dialect != "" || p != (chat.Pruning{}) {

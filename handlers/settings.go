@@ -21,7 +21,7 @@ type Policy struct {
 	GetTools  chat.ToolAccess // of a turn that came by GET
 }
 
-// Admission is what decides about streams.
+// Admission is the way to decide about streams.
 type Admission string
 
 // Admissions.

@@ -47,7 +47,7 @@ func (ta *taskAPI) listTasks(w http.ResponseWriter, r *http.Request) error {
 	var e chat.ValidationError
 	q := task.Query{State: query.Get("state"), Cursor: query.Get("cursor")}
 	required := ""
-	if ta.isOpen && c.UserID == "" { // else nobody in particular would see the tasks of all
+	if ta.isOpen && c.UserID == "" { // else an anonymous caller would see the tasks of all
 		required = "is required, or user_id"
 	}
 	q.Conversation = conversationIn(query, required, &e)
@@ -85,7 +85,8 @@ func (ta *taskAPI) showTrace(w http.ResponseWriter, r *http.Request) error {
 	return showOf(w, r, ta.tasks.Trace)
 }
 
-// showOf replies with what get says about a task. A task of another user counts as missing.
+// showOf replies with the document that get returns for a task. A task of another user counts as
+// missing.
 func showOf(w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
 	c, _, err := callerOf(r)
 	if err != nil {
@@ -214,7 +215,7 @@ func positionOf(r *http.Request, query url.Values, last string) (after int, turn
 	return after, turn, nil
 }
 
-// turnIn reads which turn is asked for: the last one if none is named.
+// turnIn reads the requested turn; the default is the last one.
 func turnIn(query url.Values, last string, e *chat.ValidationError) string {
 	turn := query.Get("turn")
 	if turn == "" {

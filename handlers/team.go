@@ -8,7 +8,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Team is what GET /agents reports.
+// Team is the reply of GET /agents.
 type Team struct {
 	Agents []TeamAgent `json:"agents"` // in the order of the catalogue; never null
 	Router *TeamRouter `json:"router,omitempty"`
@@ -30,7 +30,7 @@ type TeamAgent struct {
 	Tools        []string `json:"tools"`           // as configured
 }
 
-// TeamRouter is what decides in a Team.
+// TeamRouter is the router of a Team.
 type TeamRouter struct {
 	Model     string  `json:"model"` // a key
 	Threshold float64 `json:"threshold"`
@@ -92,7 +92,7 @@ func (c *catalogue) showAgent(w http.ResponseWriter, tenant, id string) error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such agent; GET /agents lists them"}
 }
 
-// Workflow is what GET /workflows says about one.
+// Workflow is an entry of the reply of GET /workflows.
 type Workflow struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`

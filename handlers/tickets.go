@@ -47,7 +47,7 @@ type ticket struct {
 	By      string        `json:"b,omitempty"` // the sender, if another one is named
 	Scopes  chat.Scopes   `json:"s,omitempty"`
 	Class   string        `json:"c,omitempty"`
-	Method  access.Method `json:"m,omitempty"` // empty: nobody was asked
+	Method  access.Method `json:"m,omitempty"` // empty without authentication
 	KeyID   string        `json:"k,omitempty"`
 	Expires int64         `json:"x,omitempty"` // of the credential, in seconds
 	Ends    int64         `json:"e,omitempty"`
@@ -57,7 +57,7 @@ type ticket struct {
 	Until   int64         `json:"z"` // of the ticket, in milliseconds
 }
 
-// sealedFor returns a ticket of what who sends.
+// sealedFor returns a ticket with the query of who.
 func sealedFor(who *access.Identity, query url.Values) *ticket {
 	t := &ticket{Query: query.Encode(), Until: time.Now().Add(ticketTime).UnixMilli()}
 	if who == nil {
@@ -191,7 +191,7 @@ func (to *ticketOffice) newTicket(r *http.Request, who *access.Identity, query u
 	return t, nil
 }
 
-// newNonce returns an idempotency key that nobody has used.
+// newNonce returns a random idempotency key, not used before.
 func newNonce() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -209,7 +209,7 @@ func describeSender(who *access.Identity) func(*zerolog.Event) {
 
 // redeemedTicket is the ticket of a request.
 type redeemedTicket struct {
-	sender *access.Identity // nil: nobody was asked
+	sender *access.Identity // nil without authentication
 	route  *dialect.Route   // of the request, which its ticket has paid for
 }
 
@@ -247,7 +247,7 @@ func (to *ticketOffice) redeemTicket(r *http.Request, rt *dialect.Route) (*http.
 	return &own, &redeemedTicket{who, &paid}, nil
 }
 
-// isTicketed says whether a request shows a ticket where one is read.
+// isTicketed reports whether a request shows a ticket where one is read.
 func (to *ticketOffice) isTicketed(r *http.Request, rt *dialect.Route) bool {
 	return to.tickets != nil && rt.Reconnects && hasTicket(r)
 }
@@ -263,8 +263,8 @@ func reasonOf(err error) string {
 	return "form"
 }
 
-// openTicket checks the ticket of a request, and returns whom it was issued to, too; nil: nobody
-// was asked.
+// openTicket checks the ticket of a request. It also returns the owner of the ticket, or nil
+// without authentication.
 func (to *ticketOffice) openTicket(r *http.Request, of rule) (*ticket, *access.Identity, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -313,7 +313,8 @@ func (to *ticketOffice) inTime(r *http.Request, t *ticket) error {
 	return access.Invalid("turn")
 }
 
-// ownTurn returns the turn that a ticket began; empty: it has begun none, or too long ago.
+// ownTurn returns the turn that a ticket began. It is empty if the ticket is unused, or was used
+// too long ago.
 func (to *ticketOffice) ownTurn(ctx context.Context, t *ticket) (string, error) {
 	query, _ := url.ParseQuery(t.Query)
 	p := chat.Principal{Tenant: t.Tenant, ID: t.User}

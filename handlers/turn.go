@@ -18,7 +18,7 @@ import (
 type turn struct {
 	*dialect.Exchange
 	route    *dialect.Route
-	identity *access.Identity // identity sent it; nil: nobody was asked
+	identity *access.Identity // sender; nil without authentication
 	began    time.Time
 	frame    stream.Frame
 	// noRoom is true from when the store is full for the turn until its client is warned. nil: the
@@ -114,8 +114,8 @@ func (t *turn) outputChain(out stream.Output) stream.Output {
 	return out
 }
 
-// userFor returns the user that a request names for one who sends it; empty: none. If names are
-// only labels, only names that are given for others count.
+// userFor returns the user that a request names, or "". If names are only labels, only names that
+// are given for others count.
 func (t *turn) userFor(who *access.Identity) string {
 	if t.route.LabelsUsers && !who.ActsForOthers() {
 		return ""
@@ -136,7 +136,7 @@ func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 	return t.route.Resume
 }
 
-// isDurable says whether a turn is a run of a workflow.
+// isDurable reports whether a turn is a run of a workflow.
 func isDurable(req *chat.Request) bool {
 	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
 }

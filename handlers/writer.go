@@ -67,5 +67,5 @@ func (w *trackedWriter) linger() {
 	if half, ok := c.(interface{ CloseWrite() error }); ok && w.r.TLS == nil {
 		_ = half.CloseWrite()
 	}
-	_, _ = io.CopyN(io.Discard, c, maxLinger) // settle has set a deadline
+	_, _ = io.CopyN(io.Discard, c, maxLinger) // settleBody has set a deadline
 }

@@ -118,7 +118,7 @@ func choicesFor(q *approvalData) string {
 	return "[y]es, [n]o and why, or what is asked for as JSON (" + terminal.Printable(string(q.Schema)) + ")"
 }
 
-// isObject says whether v is an object of JSON.
+// isObject reports whether v is an object of JSON.
 func isObject(v jsontext.Value) bool { return v.Kind() == '{' && v.IsValid() }
 
 // askNode asks the question of a workflow's node until the answer can be read.
@@ -179,8 +179,8 @@ func (s *session) runTurn(ctx context.Context, c conversation) (answer string, o
 	return s.answerQuestions(ctx, said, err)
 }
 
-// answerQuestions continues with a turn that has come so far, until nobody is asked any more. Answers
-// that the gateway does not accept are asked for again.
+// answerQuestions continues a turn until it has no open questions. It asks again for an answer that
+// the gateway refuses.
 //
 // One turn may ask several questions, at once and one after the other. Each answer is a request of
 // its own, and its stream continues with the text. A refused answer (422) is asked for again only
@@ -202,7 +202,7 @@ func (s *session) answerQuestions(ctx context.Context, so streamResult, err erro
 	return answer + so.text, so.outcome, err
 }
 
-// canAskAgain says whether an answer was refused that a person may give in another way.
+// canAskAgain reports whether an answer was refused that a person may give in another way.
 func (d *decider) canAskAgain(err error) bool {
 	var refused *refusal
 	if !errors.As(err, &refused) || refused.status != 422 || d.action != "" {

@@ -1,7 +1,7 @@
 // Package ask is a client of a gateway, for a person at a terminal or for a script. It begins a
 // turn, holds a conversation, follows a turn that was begun elsewhere or answers waiting questions,
 // and shows the events as they come. It is a client like any other and speaks HTTP, so that it
-// shows what clients get.
+// shows the events that clients get.
 package ask
 
 import (
@@ -32,7 +32,7 @@ type Outcome int
 const (
 	Succeeded  Outcome = iota
 	failed             // it failed, or its outcome is unknown
-	Unanswered         // a person is asked, and none is there
+	Unanswered         // a question waits for a person who is not there
 	Unchecked          // it was a success, and its answer did not pass its checks
 	Refused            // no turn began: a value of the request is wrong
 )
@@ -75,7 +75,7 @@ type Message struct {
 	Text     string
 	Agent    string // empty: the gateway chooses
 	Workflow string // empty: none
-	Channel  string // whose form the answer is to have; empty: none
+	Channel  string // channel whose form the answer has; may be empty
 	Drafts   bool   // an answer that is held back is shown as it is written
 	Deliver  bool   // the gateway sends the answer to the channel's receiver
 }

@@ -22,8 +22,8 @@ type viewer interface {
 
 // eventData is the union of the members that the client reads of the events' data.
 //
-// A member means what docs/events.md says of it in the event at hand; others are zero. New
-// events of a gateway do not break it: members that it does not know are passed over.
+// docs/events.md has the meaning of each member in each event; the others are zero. New events of a
+// gateway do not break it: members that it does not know are passed over.
 type eventData struct {
 	RequestID    string `json:"request_id"`
 	TaskID       string `json:"task_id"`

@@ -1,4 +1,4 @@
-// This file says what to do about an error: who should be asked, with which key, and which names there are.
+// This file adds the next step to an error: the address, the key or the names to use.
 
 package ask
 

@@ -161,7 +161,7 @@ func (a *followedTurn) restRequest(ctx context.Context) *http.Request {
 func (c *Client) askFor(ctx context.Context, url, last string) *http.Request {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return new(http.Request).WithContext(ctx) // which net/http refuses: nobody can ask there
+		return new(http.Request).WithContext(ctx) // net/http refuses it, so the request fails
 	}
 	req.Close = true // the next one may be long in coming
 	c.addHeaders(req)
@@ -307,5 +307,5 @@ func (a *followedTurn) stillAsked(ctx context.Context) (list []*approvalData, er
 	return list, nil
 }
 
-// CanFollow says whether id is one that Follow knows what to do with.
+// CanFollow reports whether Follow can follow id.
 func CanFollow(id string) bool { return regexp.MustCompile(resumable).MatchString(id) }

@@ -56,7 +56,7 @@ func (v *screen) showEvent(ev sse.Event, d eventData) error {
 	return nil
 }
 
-// shows are the events that the screen shows, each with what shows it.
+// shows has the method for each event that the screen shows.
 var shows = map[string]func(*screen, eventData) error{
 	"start":           (*screen).showStart,
 	"model":           (*screen).showModel,
@@ -90,7 +90,7 @@ func (v *screen) showError(d eventData) error {
 	return v.printLineOf(d, v.style.Red, "%serror: %s (%s)", speakerPrefix(d), d.Message, d.ErrorType)
 }
 
-// showStart writes which model answers, and resets what belonged to the turn before.
+// showStart writes the name of the model, and resets the fields of the previous turn.
 func (v *screen) showStart(d eventData) error {
 	v.team, v.draft, v.answer = teamView{}, "", nil
 	note := ""
@@ -212,7 +212,7 @@ func (v *screen) showEnd(d eventData) error {
 		d.Finish, d.Usage.Input, cached, d.Usage.Output, d.Usage.Thinking, first, terminal.Millis(d.Timings.Total), d.RequestID)
 }
 
-// printLine prints a line of its own, without what could steer the terminal.
+// printLine prints a line of its own, without characters that could steer the terminal.
 func (v *screen) printLine(color, format string, args ...any) error {
 	if err := v.endText(); err != nil {
 		return err

@@ -1,6 +1,5 @@
-// This file shows what becomes of an answer that is checked before it is sent, and of
-// messages in the form of a channel: the phases, drafts as they are written, and at the end
-// what became of each criterion.
+// This file shows an answer that is checked before it is sent, and messages in the form of a
+// channel: the phases, drafts as they are written, and at the end the verdict of each criterion.
 
 package ask
 
@@ -28,7 +27,7 @@ type checkData struct {
 	Quality  *receipt `json:"quality"`
 }
 
-// receipt is what done says about the checks.
+// receipt is the report of done about the checks.
 //
 // Passed of a criterion is nil without a verdict. Times are in milliseconds.
 type receipt struct {
@@ -53,8 +52,8 @@ type receipt struct {
 
 // showPhase shows how far an answer is that is held back. An answer that is refined is struck out.
 //
-// A list of failures that is empty and there means that all passed; none at all, that
-// nothing was judged in this event.
+// An empty list of failures means that all passed. A missing list means that this event judged
+// nothing.
 func (v *screen) showPhase(d eventData) error {
 	s := v.style
 	switch {
@@ -122,7 +121,7 @@ func (v *screen) showMessage(d eventData) error {
 	return v.printLine("", "%s", d.Content)
 }
 
-// showReceipt shows what became of each criterion, as a table.
+// showReceipt shows the verdict of each criterion, as a table.
 func (v *screen) showReceipt(d eventData) error {
 	r := d.Quality
 	if r == nil {

@@ -58,7 +58,7 @@ func (v *screen) showRoute(d eventData) error {
 	return v.printLine(v.style.Dim, "  %s", d.Reasoning)
 }
 
-// showAgent shows what becomes of an agent's part.
+// showAgent shows the state of an agent's part.
 func (v *screen) showAgent(d eventData) error {
 	s := v.style
 	if v.team.running == nil {
@@ -76,7 +76,7 @@ func (v *screen) showAgent(d eventData) error {
 	return v.printLineOf(d, s.Red, "● %s %s  %s  %s", d.AgentID, d.Status, terminal.Millis(d.Elapsed), d.ErrorMessage)
 }
 
-// showNode shows what becomes of a node of a workflow.
+// showNode shows the state of a workflow's node.
 func (v *screen) showNode(d eventData) error {
 	s := v.style
 	if v.team.running == nil {
@@ -112,7 +112,7 @@ func (v *screen) printLineOf(d eventData, color, format string, args ...any) err
 	return v.printLine(color, format, args...)
 }
 
-// anyRuns says whether an agent is at work; empty: any of them.
+// anyRuns reports whether an agent is at work; empty: any of them.
 func (v *screen) anyRuns(id string) bool {
 	for each, runs := range v.team.running {
 		if runs && (id == "" || id == each) {

@@ -25,7 +25,7 @@ type waitingQuestion struct {
 const maxWaiting = 10
 
 // Waiting answers the questions that wait for the user. It returns the outcome of the first turn
-// that did not end well; Asked if nobody is there to answer.
+// that did not end well, or Unanswered if nobody is there to answer.
 func (c *Client) Waiting(ctx context.Context) Outcome {
 	s := c.openSession(ctx)
 	list, err := c.waitingQuestions(ctx)
@@ -50,7 +50,7 @@ func (c *Client) Waiting(ctx context.Context) Outcome {
 	return worst
 }
 
-// answerOne answers a question, and what its turn asks after it.
+// answerOne answers a question. Its turn's next questions stay open.
 func (s *session) answerOne(ctx context.Context, q *waitingQuestion) (Outcome, error) {
 	for {
 		given, err := s.decider.decide(&q.approvalData)

@@ -141,7 +141,7 @@ func challengeText(resp *http.Response) string {
 	return ""
 }
 
-// isLoopback says whether a host is this machine itself.
+// isLoopback reports whether a host is this machine itself.
 func isLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

@@ -149,7 +149,7 @@ func (d *examination) checkHealth(resp *http.Response, body []byte) {
 	d.addFinding(strangerFinding("healthz", resp))
 }
 
-// signatureOf returns the headers that name who answered.
+// signatureOf returns the headers that name the server of the reply.
 func signatureOf(resp *http.Response) string {
 	var parts []string
 	for _, name := range []string{"Server", "Via", "X-Cache", "CF-Ray"} {
@@ -184,7 +184,7 @@ func strangerFinding(check string, resp *http.Response) Finding {
 	return f
 }
 
-// readiness is what GET /readyz replies.
+// readiness is the reply of GET /readyz.
 type readiness struct {
 	Status, Model string
 	Streams       int
@@ -208,7 +208,7 @@ func (d *examination) checkReadiness(ctx context.Context) {
 		return
 	}
 	f := Finding{Check: "readyz", Verdict: Good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, formatCount(reply.Streams, "stream"))}
-	if reply.Model == "" { // what only operators may see
+	if reply.Model == "" { // only operators may see it
 		f.Seen = reply.Status
 	}
 	if reply.Status == "draining" {

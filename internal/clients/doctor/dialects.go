@@ -55,7 +55,7 @@ func strangersFinding(strange []string, last *http.Response) Finding {
 	return f
 }
 
-// isGateway says whether a refusal is a gateway's.
+// isGateway reports whether a refusal is a gateway's.
 func isGateway(resp *http.Response) bool {
 	return resp.Header.Get("X-Request-Id") != "" || resp.Header.Get("Content-Type") == "application/problem+json"
 }

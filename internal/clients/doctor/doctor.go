@@ -1,5 +1,5 @@
-// Package doctor examines what lies between this machine and a gateway, from the
-// outside and without running a turn: what buffers, cuts or delays streams.
+// Package doctor examines the way between this machine and a gateway, from the outside and without
+// running a turn. It finds parts that buffer, cut or delay streams.
 //
 // Each step depends on the ones before, and reports a Finding with its measurements: names and
 // addresses, the handshake, headers, whether bytes arrive when they are sent, the life of a silent
@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// LongestIdle is the longest Config.Idle: what GET /diag/sse takes.
+// LongestIdle is the longest Config.Idle: the bound of GET /diag/sse.
 const LongestIdle = 5 * time.Minute
 
-// Config is what to examine. URL and Timeout must be set.
+// Config describes an examination. URL and Timeout must be set.
 type Config struct {
 	URL     *url.URL      // base URL of the gateway, as its clients use it
 	Header  http.Header   // goes with each request
@@ -66,8 +66,8 @@ func newClient() *http.Client {
 	}
 }
 
-// runChecks makes all checks. Later ones need what earlier ones found: without a connection
-// nothing is asked, and where no stream comes through idle limits are not looked for.
+// runChecks makes all checks. Later checks depend on earlier ones: without a connection it asks
+// nothing, and without a stream it does not look for idle limits.
 func (d *examination) runChecks(ctx context.Context) {
 	if !d.checkConnection(ctx) {
 		return

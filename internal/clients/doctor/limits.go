@@ -99,7 +99,7 @@ func (d *examination) longURL(ctx context.Context) {
 }
 
 // tryURL sends a query of size bytes more than it needs. After an error there was not a reply. The
-// status says whether the query came through.
+// status reports whether the query came through.
 func (d *examination) tryURL(ctx context.Context, size int) (status int, err error) {
 	resp, _, err := d.fetchReply(ctx, http.MethodGet, "/diag/sse?ticks=1&filler="+strings.Repeat("x", size), "")
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *examination) tryURL(ctx context.Context, size int) (status int, err err
 	return resp.StatusCode, nil
 }
 
-// longerURLs is what lets long URLs through, a line for each kind of proxy.
+// longerURLs returns the settings that let long URLs through, a line for each kind of proxy.
 func longerURLs() []string {
 	return []string{"nginx: large_client_header_buffers 4 96k;", "HAProxy: tune.bufsize 98304"}
 }

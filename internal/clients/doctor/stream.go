@@ -74,7 +74,7 @@ func (d *examination) watchTicks(ctx context.Context, query string, must time.Du
 	v := &viewing{began: time.Now()}
 	v.comments.clock = func() time.Duration { return time.Since(v.began) }
 	var err error
-	// As browsers do, it offers to take the stream compressed: that shows who would.
+	// It accepts a compressed stream, as browsers do. That shows whether a proxy compresses it.
 	v.resp, err = d.sendRequest(ctx, http.MethodGet, "/diag/sse?"+query, "", "Accept", "text/event-stream", "Accept-Encoding", "gzip")
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (v *viewing) measureTiming(trip time.Duration) timing {
 	return t
 }
 
-// isLive says whether a person would see each tick when it is sent.
+// isLive reports whether a person would see each tick when it is sent.
 func (t timing) isLive() bool { return t.held < late && t.delay < late }
 
 // watchTwice watches once more where ticks are held back: a buffer shows each time, a busy moment
@@ -282,7 +282,7 @@ func (d *examination) bufferSize(ctx context.Context) string {
 	return fmt.Sprintf("; %d KiB are held back to the end as well", probeTicks*probePadding>>10)
 }
 
-// checkHeaders judges what became of the headers that make a stream.
+// checkHeaders checks that the headers of a stream arrived unchanged.
 func (d *examination) checkHeaders(v *viewing) {
 	h := v.resp.Header
 	cache := h.Get("Cache-Control")
@@ -331,7 +331,7 @@ func (d *examination) checkHops(v *viewing) {
 	d.addFinding(f)
 }
 
-// dontBuffer is what stops proxies from holding events back, a line for each kind.
+// dontBuffer returns the settings that stop proxies from holding events back, a line for each kind.
 func dontBuffer() []string {
 	return []string{
 		"nginx: proxy_buffering off; gzip off; and do not ignore X-Accel-Buffering",

@@ -229,7 +229,7 @@ func (a *audit) checkDelta(data []byte) error {
 	return nil
 }
 
-// retractText sets the text to what stays of it.
+// retractText sets the text to its remaining part.
 func (a *audit) retractText(data []byte) error {
 	whole := false
 	err := a.walkMembers(data, func(name, value []byte) error {

@@ -17,8 +17,8 @@ import (
 	"sluice/internal/base/check"
 )
 
-// Config says what load to make. URL and Inputs are required, and one of Clients
-// and Rate, and one of Duration and Turns.
+// Config describes a load. URL and Inputs are required, and one of Clients and Rate, and one of
+// Duration and Turns.
 type Config struct {
 	// URL is the gateway's base URL, without a slash at the end.
 	URL string
@@ -67,7 +67,7 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// withDefaults fills in what zero values mean.
+// withDefaults fills in the defaults of zero values.
 func (c Config) withDefaults() Config {
 	if c.Method == "" {
 		c.Method = http.MethodPost

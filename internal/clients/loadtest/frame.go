@@ -65,7 +65,7 @@ func (f *frames) nextFrame() (frame, error) {
 
 const emptyLine = "\n\n"
 
-// hasRest says whether there are bytes that belong to no whole event.
+// hasRest reports whether there are bytes that belong to no whole event.
 func (f *frames) hasRest() bool { return f.at < len(f.buf) }
 
 // fillBuffer reads once more, into a buffer that grows up to maxFrame. It returns errTooLong,

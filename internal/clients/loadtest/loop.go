@@ -61,7 +61,7 @@ func (r *runner) claimTurn() (n int, ok bool) {
 	return n, r.cfg.Turns == 0 || n < r.cfg.Turns
 }
 
-// mayBegin says whether a turn that is due at t is part of the run.
+// mayBegin reports whether a turn that is due at t is part of the run.
 func (r *runner) mayBegin(t time.Time) bool {
 	return !r.isStopped() && (r.until.IsZero() || t.Before(r.until))
 }

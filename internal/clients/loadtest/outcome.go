@@ -12,7 +12,7 @@ type outcome struct {
 	cause string
 }
 
-// isNotIn says whether the request did not become a stream.
+// isNotIn reports whether the request did not become a stream.
 func (o outcome) isNotIn() bool {
 	return o.class == refused || o.class == broken && (o.cause == noConnection || o.cause == noResponse)
 }

@@ -27,7 +27,7 @@ type usage struct {
 
 var errUnreadable = errors.New("not readable in /proc")
 
-// usageOf reads what process pid, or "self", has used.
+// usageOf reads the usage of process pid, or of "self".
 func (p procfs) usageOf(pid string) (usage, error) {
 	stat, err := os.ReadFile(filepath.Join(string(p), pid, "stat"))
 	if err != nil {

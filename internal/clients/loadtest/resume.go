@@ -31,7 +31,7 @@ func (w *watch) resumeStream(ctx context.Context, rd *reading, o outcome) outcom
 		before := rd.audit.last
 		resp, err := w.transport.RoundTrip(w.requests.resumeRequest(ctx, &rd.audit))
 		switch {
-		case err != nil: // nobody is there: another one may be soon
+		case err != nil: // no gateway is there: another one may be soon
 		case resp.StatusCode == http.StatusOK:
 			began = true
 			rd.audit.onward = true

@@ -39,7 +39,7 @@ func (j *joined) setText(quoted []byte) bool {
 	return string(quoted) == `""` || j.addPiece(quoted)
 }
 
-// equalsText says whether a JSON string is the text so far.
+// equalsText reports whether a JSON string is the text so far.
 func (j *joined) equalsText(quoted []byte) bool {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return false

@@ -235,7 +235,7 @@ func (m *Markdown) emphasisAt(text string, last rune) (shown string, length int,
 	return "", 0, len(text) == 1 // a ~ alone may become two
 }
 
-// opensEmphasis says whether a mark opens emphasis of inner, behind last.
+// opensEmphasis reports whether a mark opens emphasis of inner, behind last.
 func opensEmphasis(mark, inner string, last rune) bool {
 	first, _ := utf8.DecodeRuneInString(inner)
 	return !unicode.IsSpace(first) && !unicode.IsLetter(last) && !unicode.IsDigit(last) && !strings.HasPrefix(inner, mark[:1])

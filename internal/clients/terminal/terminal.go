@@ -1,5 +1,5 @@
-// Package terminal has what commands need to print for a person: whether one is there,
-// colours, texts that cannot steer a terminal, and figures in words.
+// Package terminal helps commands to print for a person: it detects a terminal, and has colours,
+// texts that cannot steer a terminal, and figures in words.
 package terminal
 
 import (
@@ -77,8 +77,8 @@ func isHarmless(r rune) bool {
 	return r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
 }
 
-// PrintableJSON is Printable for a JSON value, in which nothing may be lost: what
-// steers a terminal can only be in a string, and is escaped.
+// PrintableJSON is Printable for a JSON value without a loss: characters that steer a terminal can
+// only be in a string, and are escaped.
 func PrintableJSON(value []byte) []byte {
 	dst := make([]byte, 0, len(value)+1)
 	for _, r := range string(value) {

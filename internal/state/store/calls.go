@@ -53,8 +53,8 @@ const (
 	Unsaid
 )
 
-// Calls is what all commands of an engine go through: its places, time limit, breaker,
-// figures, and the log of its failures. It is safe for concurrent use.
+// Calls runs all commands of an engine: it has its places, time limit, breaker, figures, and the
+// log of its failures. It is safe for concurrent use.
 type Calls struct {
 	// cfg is complete: defaults are filled in.
 	cfg     CallsConfig
@@ -182,7 +182,7 @@ func verdictOf(ctx context.Context, err error) Verdict {
 }
 
 // Carried returns the error of a command that has moved so many bytes: if it is that the
-// store did not answer in time, it says whether that was for their number.
+// store did not answer in time, it reports whether that was for their number.
 func Carried(bytes int, err error) error {
 	if bytes >= large && errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("%w: %w", errLarge, err)
@@ -194,7 +194,7 @@ func Carried(bytes int, err error) error {
 // is lost is one failure, whatever it carried.
 func OfMate(err error) error { return fmt.Errorf("%w: %w", errMate, err) }
 
-// isExpected says whether the store did its work.
+// isExpected reports whether the store did its work.
 func isExpected(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrCursor)
 }

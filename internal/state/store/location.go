@@ -40,7 +40,7 @@ type Location struct {
 	DB             int
 }
 
-// Shared says whether other processes can open the store.
+// Shared reports whether other processes can open the store.
 func (l Location) Shared() bool { return l.Kind == SQLite || l.Kind == Redis }
 
 // Faults of locations. They report the rule and do not repeat the value, as it may hold a password.

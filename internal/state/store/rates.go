@@ -45,7 +45,7 @@ type Level struct {
 }
 
 // Count is the number of turns and watchers that run at a time. A process writes its true numbers,
-// so nothing of one that dies stays for longer than its lease.
+// so the numbers of a dead one stay for its lease at most.
 type Count struct {
 	Key string
 	// Turns and Watchers are the numbers of Holder, including this request.
@@ -56,8 +56,8 @@ type Count struct {
 	Most int // of all processes; 0: any number
 }
 
-// Window is a quota that holds in any Period, whenever that begins: those who count by periods of
-// their own never count more.
+// Window is a quota that holds in any Period, whenever that begins. A provider that counts by
+// periods of its own never counts more.
 type Window struct {
 	Key    string
 	Period time.Duration
@@ -100,14 +100,14 @@ const (
 	KeepZero  = 10 * time.Second
 )
 
-// Shelf is what Charge.Apply needs of an engine, within one transaction.
+// Shelf has the methods of an engine that Charge.Apply needs, within one transaction.
 type Shelf interface {
 	Text(key string) (string, error) // empty if it is missing
 	PutText(key, text string, ttl time.Duration) error
 	Alive(h Holder) (bool, error)
 }
 
-// Apply does what ChargeRates says, for an engine that runs Go.
+// Apply implements ChargeRates for an engine that runs Go.
 func (c *Charge) Apply(on Shelf, now time.Time) (r Charged, err error) {
 	r.OK = true
 	kept := make([]map[string][3]int64, len(c.Counts))

@@ -9,12 +9,12 @@ import (
 	"sluice/internal/base/telemetry/health"
 )
 
-// refusedFor is how long a store counts as one that refuses writes if none is tried, and
-// how often that is logged meanwhile.
+// refusedFor is how long a store counts as one that refuses writes without a further write, and how
+// often that is logged meanwhile.
 const refusedFor = time.Minute
 
-// refusals are writes that a store refuses while it answers: it is full, or read-only now. Reads
-// say nothing of that, so they change nothing here. Its zero value is without refusals.
+// refusals are writes that a store refuses while it answers: it is full, or read-only now. Reads do
+// not show that, so they change nothing here. Its zero value is without refusals.
 type refusals struct {
 	some atomic.Bool // state is set: most writes look no further
 
@@ -25,7 +25,7 @@ type refusals struct {
 	logged   time.Time
 }
 
-// isRefusal says whether err is that of such a write.
+// isRefusal reports whether err is that of such a write.
 func isRefusal(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) }
 
 // Wrote notes how a write of so many bytes has ended. A store that refused one refuses
@@ -63,7 +63,7 @@ func (c *Calls) Wrote(op string, size int, err error) {
 	}
 }
 
-// State says whether the store can be used: by the last command, and by the last writes.
+// State reports whether the store can be used: by the last command, and by the last writes.
 func (c *Calls) State() health.StoreState {
 	if c.failing.Load() {
 		return health.Unavailable

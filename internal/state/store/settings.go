@@ -14,7 +14,7 @@ type Config struct {
 	Required bool   // while the store is unavailable no turn begins
 }
 
-// On says whether there is a store.
+// On reports whether there is a store.
 func (c Config) On() bool { return c.At.Kind != "" && c.At.Kind != None }
 
 // maxPrefix bounds SLUICE_STORE_PREFIX.
@@ -52,6 +52,6 @@ func Settings(c *config.Config) config.Section {
 	}}
 }
 
-// unknown is the engine of a location that has a fault: who wrote it wants a store, so that
-// nothing else is at fault for the want of one.
+// unknown is the engine of a faulty location. Its author wants a store, so other settings are not
+// refused for lack of one.
 const unknown Kind = "unknown"

@@ -5,7 +5,7 @@ import "sync"
 // Watch waits for one topic. C has room for one signal, so that many become one. The
 // first comes at once, or when the engine has begun to listen.
 type Watch struct {
-	// C is c for those who only wait.
+	// C is c, to receive from only.
 	C    <-chan struct{}
 	c    chan struct{}
 	stop func()

@@ -1,8 +1,9 @@
-// Package store has the words in which state is kept: what outlives a turn, a process or a machine.
-// An engine (internal/state/store/memory, internal/state/store/sqlite, internal/state/store/redis)
-// implements all methods of Store. Each user of state declares the few methods that it needs.
+// Package store defines the storage of state: of all data that outlives a turn, a process or a
+// machine. An engine (internal/state/store/memory, internal/state/store/sqlite,
+// internal/state/store/redis) implements all methods of Store. Each user of state declares the few
+// methods that it needs.
 //
-// The methods come in groups, by shape and not by who uses them: tasks, logs of events, leases,
+// The methods come in groups, by shape and not by their users: tasks, logs of events, leases,
 // values with a version, bounded lists, indexes by a score, counters, rates, signals. One suite
 // (internal/state/store/storetest) defines the meaning of each, on every engine.
 //
@@ -281,10 +282,10 @@ type Counters interface {
 	Counter(ctx context.Context, key string) (int64, error)
 }
 
-// Signals wake those who wait for something, in every process. They carry nothing, may be lost,
-// and may come without a reason: a process that is woken looks, and looks now and then unasked.
+// Signals wake waiting goroutines, in every process. They carry nothing, may be lost, and may come
+// without a reason: a process that is woken looks, and looks now and then unasked.
 type Signals interface {
-	// Signal wakes all who watch a topic.
+	// Signal wakes all watches of a topic.
 	Signal(ctx context.Context, topic string) error
 	// Watch begins to watch a topic. Signals that are sent after the first receive from Watch.C,
 	// which comes without a signal, are not missed while the store is available. The caller calls

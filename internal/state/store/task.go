@@ -64,8 +64,8 @@ type Tasks interface {
 
 // Closing is how an orphan ends.
 type Closing struct {
-	// Task is what replaces the task whose version is Task.Version. ErrConflict: it
-	// has another one, or its holder has its lease.
+	// Task replaces the task whose version is Task.Version. ErrConflict: it has another one, or its
+	// holder has its lease.
 	Task
 	TTL time.Duration
 	// Log is added to the log of the turn LogOf as AppendLog does, in the same step; its

@@ -26,7 +26,7 @@ type answer struct {
 	spans []span
 }
 
-// isOver says whether the turn has ended, or was about to.
+// isOver reports whether the turn has ended, or was about to.
 func (a *answer) isOver() bool { return a.Done != nil || a.Fatal() != nil || len(a.Questions) > 0 }
 
 // borrowBuffer gives the answer of a turn that begins a buffer, for the whole turn.

@@ -49,12 +49,12 @@ func (s *turnStarter) Begin(ctx context.Context, req Request) (*Turn, error) {
 	return nil, nil
 }
 
-// isOutage says whether the store cannot keep a turn now.
+// isOutage reports whether the store cannot keep a turn now.
 func isOutage(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrDamaged)
 }
 
-// needsStore says whether a turn cannot do without the store.
+// needsStore reports whether a turn cannot do without the store.
 func (r *Request) needsStore() bool {
 	return r.Durable || r.Key != "" && !r.KeyMade || r.TaskID != ""
 }

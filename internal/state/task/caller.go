@@ -13,10 +13,10 @@ type Caller struct {
 	Inspects bool
 }
 
-// Owner returns whom what c may see belongs to.
+// Owner returns the owner of the records that c may see.
 func (c Caller) Owner() string { return c.Principal.Owner(c.UserID) }
 
-// ownsTask says whether a task may be shown to c.
+// ownsTask reports whether c may see a task.
 func (c Caller) ownsTask(t store.Task) bool { return c.mayFind(t.Tenant, t.User) }
 
 // mayFind reports whether records of an owner in a tenant may be shown to c.

@@ -15,7 +15,7 @@ var ErrBroken = errors.New("the turn is another process's")
 // its stream is broken off, and is written to no more once a write to it has failed.
 type receiver struct {
 	next     stream.Output
-	discard  func() // drops what next holds back; see Turn.OnBreak
+	discard  func() // drops the held events of next; see Turn.OnBreak
 	detached bool   // the turn continues without it
 	broken   bool   // it gets no further event, not even a Done
 	hasLeft  bool   // a write has failed, of a turn that is detached

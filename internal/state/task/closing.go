@@ -65,7 +65,7 @@ type closing struct {
 	at     time.Duration
 	data   []byte
 	claims int                 // as in stored
-	answer *answer             // nil: nobody asks for it
+	answer *answer             // nil: not needed
 	tools  []stream.ToolTiming // in order of the ends
 	first  stream.Timings
 }
@@ -116,7 +116,7 @@ func (c *closing) Emit(ev stream.Event) error {
 	return nil
 }
 
-// isRecoverable says whether a turn may be run again: only if no call has changed anything.
+// isRecoverable reports whether a turn may be run again: only if no call has changed anything.
 func (c *closing) isRecoverable(e *stream.Error) bool {
 	unsafe := slices.ContainsFunc(c.Calls, func(s stream.CallState) bool { return !s.Repeatable })
 	return !unsafe && (e.Recoverable || e.Type == fault.TurnLost)
@@ -125,9 +125,9 @@ func (c *closing) isRecoverable(e *stream.Error) bool {
 // Flush implements stream.Sink.
 func (*closing) Flush() error { return nil }
 
-// fillDone fills in what Done repeats of the turn. A fatal error that the log has says why the turn
-// ended, whatever closes it. A delegate's usage is part of that of who called it, once that one
-// has ended.
+// fillDone fills in the facts of the turn that Done repeats. A fatal error that the log has says
+// why the turn ended, whatever closes it. A delegate's usage is part of its caller's, once the
+// caller has ended.
 func (c *closing) fillDone(done *stream.Done) {
 	done.Takeovers = c.claims
 	done.Usage.Estimated = c.claims > 0

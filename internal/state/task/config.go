@@ -52,17 +52,16 @@ type Config struct {
 	// TTL is how long a task is kept after it was written last; EventTTL the same of the
 	// log of a turn.
 	TTL, EventTTL time.Duration
-	// Lease is after what silence the turns of a process are given up.
+	// Lease is the silence after which other processes may claim the turns of a process.
 	Lease time.Duration
 	// MaxHistory is how many messages a task keeps.
 	MaxHistory int
-	// Required refuses turns while the store is unavailable; else they run, and nobody
-	// can resume them.
+	// Required refuses turns while the store is unavailable; else they run, and cannot be resumed.
 	Required bool
 	// Trace configures the content of a task's trace.
 	Trace record.Spec
-	// Retention says for how long records are kept behind the end of a task; see
-	// SetRetention. Forget removes what else is kept of a task.
+	// Retention says for how long records are kept behind the end of a task; see SetRetention.
+	// Forget removes the other records of a task.
 	Retention Retention
 	Forget    []Forget
 	// Turns runs the rest of turns whose processes are gone; nil: those turns are lost.

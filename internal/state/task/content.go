@@ -9,7 +9,7 @@ import (
 	"sluice/internal/state/store"
 )
 
-// contentNotes remembers the content of requests for all gateways of a store.
+// contentNotes stores the content of requests, for all gateways of a store.
 type contentNotes struct{ values store.Values }
 
 // contentMemory is how long the content of a turn is noted, from its admission on.
@@ -19,7 +19,7 @@ const contentMemory = 10 * time.Minute
 // theirs is as good as this one.
 const contentTries = 3
 
-// NoteContent notes the content of a turn for all gateways of the store, and says whether there was
+// NoteContent notes the content of a turn for all gateways of the store, and reports whether there was
 // a note of it. A repetition is not noted where there is one. If the store is unavailable, the
 // content counts as unknown. requestID is the request that owns the note.
 //

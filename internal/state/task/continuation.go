@@ -24,11 +24,11 @@ type plainRun struct {
 	before  []stream.Event // those of the log, and what TakeOver has added
 	lacks   []stream.Event // the latter
 	frame   *stream.Frame  // nil: not prepared
-	lost    error          // why it cannot go on; nil: it can
+	lost    error          // why it cannot continue; nil: it can
 }
 
-// TakeOver implements Run: text of an answer that was not complete is taken back, what delegates
-// had begun is ended, for they begin again.
+// TakeOver implements Run: it retracts text of an incomplete answer, and ends the calls and runs of
+// delegates, since these begin again.
 func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 	said := stream.Fold{Only: stream.Answer | stream.Agents | stream.Tools}
 	for _, ev := range emitted {
@@ -53,20 +53,21 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 	return lacks
 }
 
-// ofSeveral says that parts of the turn were saved each by itself: then what of the text does not
-// count only those know who go on with it, unless nothing was out when something was saved last. If
-// the answer is held back, no text is sent before its end.
+// ofSeveral reports whether the turn saved several parts, each by itself. Then only the runner of
+// the rest knows which text to retract, unless no text was sent before the last save. If the answer
+// is held back, no text is sent before its end.
 func (r *plainRun) ofSeveral() bool {
 	return len(r.states) > 0 && len(r.states[""]) == 0 && len(r.states[chat.SavedDelivery]) == 0
 }
 
-// TimeOut implements Run: nobody is waited for.
+// TimeOut implements Run: a plain turn does not wait for a person.
 func (*plainRun) TimeOut(time.Time) {}
 
 // Unseen implements Run.
 func (r *plainRun) Unseen() bool { return len(r.states) == 0 }
 
-// checkContinuable says why a turn cannot go on whose log has these events, the last of them that long ago.
+// checkContinuable returns why a turn with this log cannot continue, or nil. silent is the time
+// since its last event.
 func (r *plainRun) checkContinuable(kept stored, silent time.Duration) error {
 	switch {
 	case r.lost != nil:
@@ -141,7 +142,7 @@ type repeatFilter struct {
 	agents map[string]bool // by id: whether they have ended
 }
 
-// trackEvent notes an event. It says whether it is news.
+// trackEvent notes an event. It reports whether it is news.
 func (k *repeatFilter) trackEvent(ev stream.Event) bool {
 	switch e := ev.(type) {
 	case *stream.Route:
@@ -195,7 +196,7 @@ func (k *repeatFilter) Emit(ev stream.Event) error {
 	return k.Sink.Emit(ev)
 }
 
-// prepareTurn finds out whether the turn can go on here.
+// prepareTurn makes the frame of the turn, or returns why the turn cannot continue here.
 func (r *plainRun) prepareTurn(t *Turn, kept stored) (err error) {
 	for _, logged := range kept.logged {
 		r.before = append(r.before, logged.Event)

@@ -42,12 +42,12 @@ func statusOf(state string, now time.Time) status {
 	return status{State: state, Message: &message{Role: "assistant", Content: sentences[state]}, Timestamp: formatTime(now)}
 }
 
-// IsState says whether state is one of those of a task.
+// IsState reports whether state is one of those of a task.
 func IsState(state string) bool {
 	return slices.Contains([]string{submitted, Working, InputRequired, Completed, Failed, Canceled}, state)
 }
 
-// isFinal says whether nothing follows a state.
+// isFinal reports whether nothing follows a state.
 func isFinal(state string) bool { return state == Completed || state == Failed || state == Canceled }
 
 // stateOf returns the state of a task whose turn has ended so.
@@ -139,9 +139,9 @@ type metadata struct {
 	Routing           *routing        `json:"routing,omitzero"`
 	AgentResponses    []agentResponse `json:"agentResponses,omitempty"`
 	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
-	// These two have names that none of the client's context can have.
+	// The names of these two cannot be in the client's context.
 	PendingQuestion *question `json:"pendingQuestion,omitzero"`
-	LastAgent       string    `json:"lastAgent,omitzero"` // who answered last in the conversation
+	LastAgent       string    `json:"lastAgent,omitzero"` // agent of the last answer in the conversation
 	// Workflow names the workflow whose run the task is, or is empty. Kind and RetentionDays (nil:
 	// as configured) say how long its records are kept. Their names are the gateway's too.
 	Workflow      string `json:"workflow,omitzero"`
@@ -176,8 +176,8 @@ type agentResponse struct {
 // number is a number that may also come as a string.
 type number float64
 
-// UnmarshalJSON implements json.Unmarshaler. null is 0; what JSON cannot write again, such
-// as NaN, is not a number in JSON.
+// UnmarshalJSON implements json.Unmarshaler. null is 0. A value that JSON cannot write, such as
+// NaN, is an error.
 func (n *number) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*n = 0
@@ -251,7 +251,7 @@ type earlier struct {
 // question is the open question of an input-required task. A task that waits for something else
 // does not have it.
 type question struct {
-	AgentID  string            `json:"agentId,omitzero"` // who asked; empty: the router
+	AgentID  string            `json:"agentId,omitzero"` // agent that asked; empty: the router
 	InARow   number            `json:"inARow,omitzero"`  // of the router's, up to this one
 	Messages []questionMessage `json:"asked"`            // request, question, reply, …, question
 	Others   extras            `json:",embed"`

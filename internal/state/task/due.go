@@ -1,4 +1,4 @@
-// This file continues runs whose wait for a person is over.
+// This file continues runs that have waited for a person until their time was over.
 
 package task
 
@@ -15,11 +15,11 @@ import (
 	"sluice/stream"
 )
 
-// maxDue is how many runs whose wait is over one sweep looks at, besides those that the sweep before
-// left: some are run elsewhere, and some this process cannot continue with.
+// maxDue bounds the due runs of one sweep, besides those that the previous sweep left: runs of
+// other processes, and runs that this process cannot continue.
 const maxDue = 256
 
-// sweepDue continues with runs whose wait is over. It says whether it has left any.
+// sweepDue continues due runs. It reports whether it has left any.
 func (s *turnSuccessor) sweepDue(ctx context.Context) (more bool) {
 	if s.cfg.Runs == nil {
 		return false
@@ -30,7 +30,7 @@ func (s *turnSuccessor) sweepDue(ctx context.Context) (more bool) {
 		return false
 	}
 	before := s.continuing
-	s.stuckDue = len(ids) // but for those that go on
+	s.stuckDue = len(ids) // except those that continue
 	defer func() { s.stuckDue -= s.continuing - before }()
 	for _, id := range ids {
 		if s.continuing-before == maxContinued {
@@ -44,8 +44,7 @@ func (s *turnSuccessor) sweepDue(ctx context.Context) (more bool) {
 	return false
 }
 
-// timeOut continues with one of them, in a new turn of its task. A panic is an error of this
-// one.
+// timeOut continues a due run, in a new turn of its task. It returns a panic as an error.
 func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (err error) {
 	defer recoverError(&err)
 	task, err := s.cfg.Store.Task(ctx, id)

@@ -1,7 +1,7 @@
 package task
 
-// endState is how far the end of a turn has come. It goes forward alone, but for one step: a lost
-// answer leaves it unknown whether the store has the end, until the store was asked.
+// endState is the state of a turn's end. It only goes forward, except in one step: after a lost
+// answer it is unknown whether the store has the end, until the store was asked.
 //
 //	running ──┬── finish ──────────────────► finished
 //	          ├── doubt ──► unknown ─┬─ finish ► finished

@@ -1,5 +1,5 @@
-// This file has the form of a log. An entry is stored events, a line each. Before the first event
-// stands a line that says how the turn was asked for.
+// This file has the form of a log. An entry has stored events, a line each. A line about the turn's
+// request precedes the first event.
 
 package task
 
@@ -24,7 +24,7 @@ type head struct {
 	ownership
 	RequestID   string `json:"request_id"`
 	Accumulated bool   `json:"accumulated"`
-	// Protocol says in which protocol the turn was asked for, and what its encoder must know.
+	// Protocol is the protocol of the turn's request, with the facts for its encoder.
 	Protocol
 }
 
@@ -81,7 +81,7 @@ type Logged struct {
 	Event stream.Event
 }
 
-// endsTurn says whether a batch of events has the last one of a turn.
+// endsTurn reports whether a batch of events has the last one of a turn.
 func endsTurn(logged []Logged) bool {
 	if len(logged) == 0 {
 		return false
@@ -97,7 +97,7 @@ type stored struct {
 	claims int // claims of the turn by later processes, this one included; 0: the numbers of events are without a gap
 }
 
-// lastMoment is when the last event came, seen from the begin of the turn.
+// lastMoment returns the time of the last event since the begin of the turn.
 func (k stored) lastMoment() (at time.Duration) {
 	for _, logged := range k.logged {
 		at = max(at, logged.At)

@@ -4,11 +4,12 @@ import "sluice/internal/base/fault"
 
 const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
 
-// lostFault ends a turn whose process is gone. Whether its last tools ran is
+// lostFault returns the error that ends the turn of a dead process. Whether its last tools ran is
 // unknown.
 func lostFault() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
 
-// lostOrUnavailable is lost; owned says that this process has left the turn, and has not stopped.
+// lostOrUnavailable returns lostFault, or the fault of an outage if this process, still running,
+// has suspended the turn (owned).
 func lostOrUnavailable(owned bool) error {
 	if owned {
 		return storeUnavailable(nil)
@@ -25,7 +26,7 @@ func shuttingDown() error {
 	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
 }
 
-// storeUnavailable is the fault of what cannot be done without the store.
+// storeUnavailable returns the fault for an action that needs the store.
 func storeUnavailable(err error) error {
 	return fault.NewStoreUnavailable(err)
 }
@@ -36,10 +37,10 @@ func notFound() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }
 
-// alreadyAnswered is said of a question whose answer has been taken by then.
+// alreadyAnswered returns the fault for a question that has its answer.
 func alreadyAnswered() error {
 	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
 }
 
-// NotFound is the refusal of what names a task that is not there, or not the caller's.
+// NotFound returns the fault for a task that is missing, or not the caller's.
 func NotFound() error { return notFound() }

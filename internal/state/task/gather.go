@@ -1,7 +1,8 @@
-// This file decides when the events of a turn are handed on. Each time costs a command to the
-// store and a write to the client, whatever it carries, and a fast model sends its answer in
-// reads that are shorter than a millisecond apart. So pieces of an answer wait for others for
-// a moment; the first of them, and all else, do not. docs/performance.md has the figures.
+// This file decides when the events of a turn are handed on: to the log, then to the client. Each
+// time costs a command to the store and a write to the client, whatever it carries, and a fast
+// model sends its answer in reads that are shorter than a millisecond apart. So deltas wait for
+// others for a moment. The first delta and all other events do not. docs/performance.md has the
+// figures.
 
 package task
 
@@ -23,7 +24,7 @@ const (
 // only deltas wait beyond the flush that follows them. Its zero value is that of a turn that has
 // sent nothing; to must be set.
 type gathering struct {
-	mu     sync.Mutex // guards the fields below and what to uses, until rest
+	mu     sync.Mutex // guards the fields below and the fields that to uses, until flushAndStop
 	to     handing
 	handed time.Time // when something was handed on last
 	waits  bool      // something was flushed, and not handed on
@@ -38,9 +39,9 @@ type gathering struct {
 // handing hands on the pending events.
 type handing interface{ handOn() error }
 
-// markUrgency notes an event that the turn sends. It needs mu. After the first message of a
-// channel, no text can be retracted. So the turn holds that message until the flush that stores its
-// end or its saved delivery.
+// markUrgency records that the turn sends an event. The caller must hold mu. After the first
+// message of a channel, no text can be retracted. So the turn holds that message until the flush
+// that stores its end or its saved delivery.
 func (g *gathering) markUrgency(ev stream.Event) {
 	switch ev.(type) {
 	case *stream.InnerDelta, *stream.Thinking:
@@ -56,9 +57,9 @@ func (g *gathering) markUrgency(ev stream.Event) {
 	g.urgent = true
 }
 
-// flush hands on the events that wait, or leaves pieces of an answer to a later one, for two
-// milliseconds at most. A durable turn never waits: the next record of its run may rely on the
-// events that it has sent.
+// flush hands on the pending events. It may leave deltas to a later flush, for two milliseconds at
+// most. A durable turn never waits: the next record of its run may rely on the events that it has
+// sent.
 func (g *gathering) flush(durable bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,10 +72,10 @@ func (g *gathering) flush(durable bool) error {
 	return nil
 }
 
-// handedOn notes that nothing waits. It needs mu.
+// handedOn records that nothing is pending. The caller must hold mu.
 func (g *gathering) handedOn() { g.waits, g.urgent, g.held, g.handed = false, false, false, time.Now() }
 
-// armTimer makes the timer hand on the pending events after wait. It needs mu.
+// armTimer makes the timer hand on the pending events after wait. The caller must hold mu.
 func (g *gathering) armTimer(wait time.Duration) {
 	switch {
 	case g.armed:
@@ -114,7 +115,7 @@ func (g *gathering) holdUntilFlush() {
 	g.held = true
 }
 
-// flushAndStop hands on the pending events. From when it returns no other goroutine hands on.
+// flushAndStop hands on the pending events. After it returns, no other goroutine hands events on.
 func (g *gathering) flushAndStop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,10 +1,10 @@
-// This file lets go of turns that run when their process ends: another process goes on with them.
+// This file hands running turns over at the end of their process: another process continues them.
 
 package task
 
 import "time"
 
-// unsafeWait is how long a turn that is left waits for calls that must not be made twice.
+// unsafeWait is how long a handover waits for unsafe calls.
 const unsafeWait = 2 * time.Second
 
 // HandOver ends the turn here because of cause. A turn that another process can continue is left to
@@ -31,9 +31,9 @@ func (t *Turn) HandOver(cause error) {
 }
 
 // handOver breaks the client's stream off behind the logged events, and ends the run. Events that
-// the turn emits afterwards are a consequence of that, and are dropped. If the log lacks something
-// the turn ends like any other, and so does one that is about to, and one of which nothing was
-// emitted: its client knows of nothing that it could come back for.
+// the turn emits afterwards are a consequence of that, and are dropped. A turn ends like any other
+// if its log lacks something, or if it is about to end. So does a turn without any emitted event:
+// its client does not know an event to come back for.
 func (t *Turn) handOver(cause error) {
 	defer t.cancel(cause)
 	t.mu.Lock()
@@ -49,10 +49,10 @@ func (t *Turn) handOver(cause error) {
 	_ = t.client.leaveOff(true)
 }
 
-// isFollowed says whether a client has got some of the turn, and gets the rest.
+// isFollowed reports whether a client has got events of the turn, and still gets them.
 func (t *Turn) isFollowed() bool { return t.log.at != 0 && t.client.next != nil && !t.client.broken }
 
-// isLogged says whether the log has all that was emitted, and can be continued.
+// isLogged reports whether the log has all emitted events, and can be continued.
 func (t *Turn) isLogged() bool {
 	return !t.log.ended && t.log.isComplete() && t.log.saved.pending == nil && !t.log.saved.full
 }

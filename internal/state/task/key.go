@@ -27,7 +27,7 @@ func (k keyed) encode() []byte {
 	return data
 }
 
-// readKeyed reads what encode wrote, or an older version of this program.
+// readKeyed reads the encoding of a keyed, also of an older version of this program.
 func readKeyed(data []byte) (k keyed, err error) {
 	if err := json.Unmarshal(data, &k); err != nil || !chat.IsTurnID(k.Turn) {
 		return keyed{}, store.ErrDamaged
@@ -42,7 +42,7 @@ type claim struct {
 	keyed
 }
 
-// releaseKey notes that the turn of the key is over: its memory begins to run out.
+// releaseKey records the end of the key's turn: from now on the store keeps the key for keyMemory.
 func (c *claim) releaseKey(of *identity) {
 	if c.key == "" {
 		return

@@ -42,7 +42,7 @@ func (l *processLease) keepRenewed(ctx context.Context, renewed chan<- struct{})
 	}
 }
 
-// renewLease takes or prolongs the lease.
+// renewLease takes or prolongs the lease of this process.
 func (l *processLease) renewLease() error {
 	l.fenceIfLate() // a process that was stopped for long does not know yet that its lease is over
 	began := time.Now()

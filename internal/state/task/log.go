@@ -39,7 +39,7 @@ func (s *turnLogs) OpenLog(ctx context.Context, turn string) (*Log, error) {
 	return l, nil
 }
 
-// stillRuns says whether a process runs a turn of a task. Its log may then lack events that its
+// stillRuns reports whether a process runs a turn of a task. Its log may then lack events that its
 // client received during an outage, and gets them later.
 func (s *turnLogs) stillRuns(ctx context.Context, id, turn string) (bool, error) {
 	t, err := s.cfg.Store.Task(ctx, id)
@@ -211,7 +211,7 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 	}
 }
 
-// Past passes over the events that the log holds now, and calls use with each. It says whether the
+// Past passes over the events that the log holds now, and calls use with each. It reports whether the
 // turn has ended with it.
 func (l *Log) Past(ctx context.Context, use func(stream.Event)) (ended bool, err error) {
 	for {

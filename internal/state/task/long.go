@@ -50,7 +50,7 @@ func (d *document) moveTexts(moved map[string]string) {
 	}
 }
 
-// moveParts moves what repeats a part of a message that is to be moved.
+// moveParts moves texts that repeat a part of a long message.
 func (d *document) moveParts(moved map[string]string) {
 	for _, s := range d.repeatedTexts() {
 		for i := range d.History {
@@ -66,7 +66,7 @@ func (d *document) moveParts(moved map[string]string) {
 	}
 }
 
-// canBePart says whether a text can be a part of a message, of which both are long.
+// canBePart reports whether a text can be a part of a message, of which both are long.
 func (s slot) canBePart(m *message) bool {
 	return m.Elsewhere == nil && len(m.Content) > maxHead && len(*s.text) > maxHead && len(*s.text) != len(m.Content)
 }

@@ -93,7 +93,7 @@ func (s *turnCloser) closeLog(kept stored, lost error, after time.Duration, said
 	}
 }
 
-// traceLost adds the turn of a dead process, from its log and from what closed it.
+// traceLost adds the turn of a dead process to the trace, from its log and from the closing events.
 func (s *turnCloser) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.beginOfTurn(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
@@ -126,7 +126,7 @@ func (s *turnCloser) writeClosing(ctx context.Context, id string, c store.Closin
 	return gone, s.confirmWrite(ctx, id, c.Task, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL))
 }
 
-// reportClaimed logs and counts that this process goes on with a turn of another one, or closes it.
+// reportClaimed logs and counts that this process continues a turn of another one, or closes it.
 func (s *turnCloser) reportClaimed(task store.Task, takeovers int, outcome string) {
 	why := "dead"
 	if isLeft(task.Holder) {

@@ -68,14 +68,14 @@ func (s *taskAdopter) resumeTask(ctx context.Context, t *Turn, req *Request) err
 	return err
 }
 
-// canAnswer says whether a task waits for input of the sender's, and is of the conversation if the
+// canAnswer reports whether a task waits for input of the sender's, and is of the conversation if the
 // request names one.
 func (r *Request) canAnswer(t *store.Task) bool {
 	return t.State == InputRequired && t.Tenant == r.Chat.Principal.Tenant && t.User == r.Chat.Owner() &&
 		(r.Chat.ConversationID == "" || r.Chat.ConversationID == t.Conversation)
 }
 
-// isOvertaken says whether another input was faster, or the task is gone.
+// isOvertaken reports whether another input was faster, or the task is gone.
 func isOvertaken(err error) bool {
 	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 }

@@ -34,8 +34,8 @@ func readDocument(id string, t store.Task) *document {
 	return d
 }
 
-// readState returns the state of that name, of which capitals, - and _ do not count: other
-// programs write InputRequired. A name of none is unknown.
+// readState returns the state of that name, of which capitals, - and _ do not count: other programs
+// write InputRequired. Any other name is unknown.
 func readState(name string) string {
 	plain := func(s string) string { return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s)) }
 	for _, state := range []string{submitted, Working, InputRequired, Completed, Failed, Canceled} {

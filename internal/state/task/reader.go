@@ -22,7 +22,7 @@ type taskReader struct {
 	listing chan struct{} // holds a value for each list that is made
 }
 
-// Mine says why c may not see a task; nil: it is c's.
+// Mine returns a fault if c may not see a task.
 func (s *taskReader) Mine(ctx context.Context, c Caller, id string) error {
 	_, err := s.taskOf(ctx, c, id)
 	return err
@@ -66,11 +66,11 @@ func (s *taskReader) Recorded(ctx context.Context, c Caller, id string) (doc []b
 // maxList bounds the documents of a page, in bytes.
 const maxList = 1 << 20
 
-// lists is how many lists are made at once: each reads and writes up to MaxList.
+// lists bounds the lists that are made at once: each reads and writes up to maxList.
 const lists = 8
 
-// Listing waits for nothing: it returns what ends a list that is to be made, or the fault of
-// too many at once.
+// Listing claims room for one list, or returns a fault if too many are made. The caller must call
+// done.
 func (s *taskReader) Listing() (done func(), err error) {
 	select {
 	case s.listing <- struct{}{}:
@@ -80,7 +80,7 @@ func (s *taskReader) Listing() (done func(), err error) {
 	}
 }
 
-// Query says which tasks of a caller are listed.
+// Query selects tasks of a caller.
 type Query = store.Query
 
 // MaxPage bounds the tasks of a page.
@@ -174,7 +174,7 @@ func (s *taskReader) OpenQuestions(ctx context.Context, c Caller, id string) (id
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && !c.sharesTenant(t.Tenant, t.User),
-		err == nil && isFinal(t.State) && !c.ownsTask(t): // nobody is asked any more: it is not read, which would take time
+		err == nil && isFinal(t.State) && !c.ownsTask(t): // the questions are closed, so the document need not be read
 		return nil, false, notFound()
 	case err != nil:
 		return nil, false, storeUnavailable(s.recordOutage(err))

@@ -54,7 +54,7 @@ func (s *taskReader) Reopen(ctx context.Context, r *Replay, waits func()) (*Log,
 		Message: "The turn of this idempotency key begins; send the request again in a moment to read it"}
 }
 
-// isOver says whether the turn of a key has ended. The turn of a dead process has ended, unless it
+// isOver reports whether the turn of a key has ended. The turn of a dead process has ended, unless it
 // has saved something for another process. The process that closes a turn adds to an existing log,
 // and creates none.
 func (s *taskReader) isOver(ctx context.Context, r *Replay) (bool, error) {

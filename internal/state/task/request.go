@@ -21,8 +21,8 @@ type Request struct {
 	Question string
 	// MessageID is the client's id of its message, or empty.
 	MessageID string
-	// RequestID is what frames carry. Accumulated is kept for readers of the
-	// log, whose frames must be the same.
+	// RequestID is the id in frames. Accumulated is kept for readers of the log, whose frames must
+	// be the same.
 	RequestID   string
 	Accumulated bool
 	Protocol    Protocol
@@ -41,7 +41,7 @@ type Request struct {
 	Cancel context.CancelCauseFunc
 }
 
-// keyName returns where the request's idempotency key is kept: it belongs to who sent it.
+// keyName returns the store's key for the request's idempotency key. It belongs to the sender.
 func (r *Request) keyName() string {
 	sender := r.Chat.Owner()
 	if r.Sender != nil {

@@ -45,7 +45,7 @@ func (s *retentionSweeper) sweepRetained(ctx context.Context) {
 	_ = s.recordOutage(err)
 }
 
-// eraseAgain is how often files are looked through for what sweeps have removed.
+// eraseAgain is the time between two erasures of swept data.
 const eraseAgain = time.Minute
 
 // eraseSwept removes swept data from the store's files, at most once in eraseAgain.

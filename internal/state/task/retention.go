@@ -12,13 +12,13 @@ import (
 //go:embed retention.json
 var retentionSchema string
 
-// Retention says for how many days the records of a task are kept behind its end. Its zero
-// value is what counts without a section retention.
+// Retention configures for how many days the records of a task are kept after its end. Its zero
+// value is the policy without a section retention.
 type Retention struct {
 	// Set says that the file has the section. It then counts for plain turns too, which
 	// else are kept for Spec.TTL.
 	Set bool
-	// Days is what counts if nothing else does; 0: records go when the task ends.
+	// Days is the default; 0: records are removed when the task ends.
 	Days int `key:"default_days"`
 	// ByTask has days by kind of task, ByStatus by completed and failed. Both may be nil.
 	ByTask   map[string]int `key:"by_task"`
@@ -39,10 +39,10 @@ func RetentionSection(r *Retention) file.Section {
 	}}
 }
 
-// defaultDays is how long runs are kept that nothing else is said of.
+// defaultDays is the default time to keep a run, in days.
 const defaultDays = 7
 
-// Settled returns what counts: r, or if the file says nothing, the contract's days.
+// Settled returns r, or the contract's days if the file lacks the section.
 func (r Retention) Settled() Retention {
 	if r.Set {
 		return r
@@ -69,15 +69,15 @@ func (r Retention) DaysOf(own *int, kind, status string) int {
 	return r.Days
 }
 
-// equals says whether two policies keep all tasks for as long.
+// equals reports whether two policies keep all tasks for as long.
 func (r Retention) equals(other Retention) bool {
 	return r.Set == other.Set && r.Days == other.Days && maps.Equal(r.ByTask, other.ByTask) && maps.Equal(r.ByStatus, other.ByStatus)
 }
 
-// appliesTo says whether retention counts for a task, and not Spec.TTL.
+// appliesTo reports whether retention counts for a task, and not Spec.TTL.
 func (r Retention) appliesTo(d *document) bool { return r.Set || d.Metadata.Workflow != "" }
 
-// daysOf returns for how many days the task of a document is kept behind its end.
+// daysOf returns for how many days a document's task is kept after its end.
 func (r Retention) daysOf(d *document) int {
 	status := statusFailed
 	if d.Status.State == Completed {
@@ -86,8 +86,8 @@ func (r Retention) daysOf(d *document) int {
 	return r.DaysOf(d.Metadata.RetentionDays, d.Metadata.Kind, status)
 }
 
-// removalTime returns when the records of a task that has ended go. The zero time: its end is not
-// known, so they go now.
+// removalTime returns the time at which the records of an ended task are removed. It is zero if the
+// end is unknown: then they are removed now.
 func (r Retention) removalTime(d *document) time.Time {
 	ended, err := time.Parse(time.RFC3339, d.Status.Timestamp)
 	if err != nil {
@@ -96,5 +96,5 @@ func (r Retention) removalTime(d *document) time.Time {
 	return ended.Add(time.Duration(r.daysOf(d)) * day)
 }
 
-// Forget removes something that is kept of a task. It may be called twice.
+// Forget removes some records of a task. It may be called twice.
 type Forget func(ctx context.Context, task string) error

@@ -45,7 +45,7 @@ func (t *Turn) beginSaving(req *Request) store.Side {
 	return store.Side{Key: store.TurnKey(t.id), Item: item}
 }
 
-// Saving returns what keeps where the turn stands; nil: nothing does.
+// Saving returns the saver of the turn's states, or nil if the turn saves nothing.
 func (t *Turn) Saving() *chat.Saving {
 	if !t.saves {
 		return nil
@@ -105,7 +105,7 @@ func (s saver) Begin() (end func()) {
 
 // Together implements chat.Saver.
 func (s saver) Together(f func()) {
-	defer s.Begin()() // a turn is not left in the middle
+	defer s.Begin()() // the turn must not be handed over in between
 	s.of.holdUntilFlush()
 	f()
 }

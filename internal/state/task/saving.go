@@ -1,7 +1,7 @@
-// This file keeps what another process needs to go on with a turn that runs: a list next to its
-// log, whose first item is the request, and the others where the turn stood when they were added.
-// Each item is written in the same step as a task or a log. So it does not cost a further command, and the
-// log is never ahead of the list.
+// This file saves the data that another process needs to continue a running turn. It is a list next
+// to the log. The first item is the request, and the others are states. Each item is written in the
+// same step as a task or a log. So it does not cost a further command, and the log is never ahead
+// of the list.
 
 package task
 

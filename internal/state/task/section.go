@@ -18,15 +18,15 @@ type Spec struct {
 	EventTTL   time.Duration `key:"event_ttl" from:"1m" to:"24h"`
 	Lease      time.Duration `key:"lease" from:"3s" to:"1m"`
 	MaxHistory int           `key:"max_history"`
-	// OnDisconnect is chat.OnDisconnectContinue or chat.OnDisconnectCancel: what becomes of
-	// a turn whose request does not say it.
+	// OnDisconnect is chat.OnDisconnectContinue or chat.OnDisconnectCancel: the default for
+	// requests that leave it open.
 	OnDisconnect string `key:"on_disconnect"`
-	// TakeOver says whether turns go on in another process when theirs is gone; nil: yes, where
-	// the store outlives the process.
+	// TakeOver lets other processes continue the turns of a dead one; nil: yes, if the store
+	// outlives the process.
 	TakeOver *bool `key:"take_over"`
 }
 
-// Section is the section tasks of the configuration file. lasting says whether there is a store
+// Section is the section tasks of the configuration file. lasting reports whether there is a store
 // that outlives the process.
 func Section(s *Spec, lasting func() bool) file.Section {
 	return file.Section{Name: "tasks", Schema: sectionSchema, Into: s, Read: func(n *file.Node) {

@@ -150,7 +150,7 @@ func (s *taskStore) storeLong(ctx context.Context, d *document, long []byte, ttl
 		err = s.cfg.Store.KeepList(ctx, store.LongKey(d.ID), ttl)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // the task was removed, as who writes its document finds out
+		return nil // the task was removed: the write of its document will fail
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func (s *taskStore) isWritten(ctx context.Context, id string, t store.Task) bool
 	return err == nil && there.Version == t.Version+1 && there.Turn == t.Turn && there.Holder == t.Holder && bytes.Equal(there.Doc, t.Doc)
 }
 
-// isMine reports whether a task is at work in a turn, as this process began it.
+// isMine reports whether this process runs a turn of a task.
 func (s *taskStore) isMine(t store.Task, turn string) bool {
 	return t.Turn == turn && t.Holder == s.holder && t.State == Working
 }
@@ -195,7 +195,7 @@ func (s *taskStore) SetRetention(r Retention) { s.policy.Store(&r) }
 // currentRetention returns the policy.
 func (s *taskStore) currentRetention() Retention { return *s.policy.Load() }
 
-// newSweeper returns what removes records by the policy as it is.
+// newSweeper returns a Sweeper with this policy.
 func (s *taskStore) newSweeper(r Retention) *Sweeper {
 	return &Sweeper{Store: s.cfg.Store, Policy: r, Forget: s.cfg.Forget}
 }
@@ -262,5 +262,5 @@ func cancelIndex(owner string) string { return "sluice:cancel:" + owner }
 // leftPrefix begins the names of holders without a lease. Their tasks are claimed at once.
 const leftPrefix = "left_"
 
-// isLeft says whether a process has let go of its task.
+// isLeft reports whether a process has released its task.
 func isLeft(h store.Holder) bool { return strings.HasPrefix(h.Owner, leftPrefix) }

@@ -33,7 +33,7 @@ const retainedPolicy = store.RetainIndex + ":policy"
 type Sweeper struct {
 	Store  Store
 	Policy Retention
-	// Forget are what removes records that this package does not know.
+	// Forget removes records that this package does not know.
 	Forget []Forget
 	// DryRun changes nothing: the store may be open for reading only.
 	DryRun bool
@@ -177,7 +177,7 @@ func (r Retention) storeMark(ctx context.Context, st store.Values) error {
 	return nil
 }
 
-// isMarked says whether the index has its times by this policy.
+// isMarked reports whether the index has its times by this policy.
 func (r Retention) isMarked(ctx context.Context, st store.Values) (bool, error) {
 	there, err := st.Value(ctx, retainedPolicy)
 	if errors.Is(err, store.ErrNotFound) {

@@ -57,7 +57,7 @@ const maxContinued = 8
 const maxOrphans = 100
 
 // sweepOrphans closes the turns of dead processes, and continues their runs: with
-// some of them, as others want theirs. It says whether it has left any. After an outage of
+// some of them, as others want theirs. It reports whether it has left any. After an outage of
 // the store it waits for one lease, so that owners can renew theirs.
 func (s *turnSuccessor) sweepOrphans(ctx context.Context) (more bool) {
 	if s.lease.isUncertain() {
@@ -86,13 +86,14 @@ func (s *turnSuccessor) sweepOrphans(ctx context.Context) (more bool) {
 	return false
 }
 
-// isForOthers says whether a task is left to other processes: it cannot run here, or one was
-// faster.
+// isForOthers reports whether err leaves a task to other processes: it cannot run here, or another
+// process was faster.
 func isForOthers(err error) bool {
 	return errors.Is(err, ErrNotHere) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 }
 
-// closeOrphan closes one of them. It skips this process's own tasks, even with an expired lease.
+// closeOrphan closes a task that no process runs. It skips this process's own tasks, even with an
+// expired lease.
 func (s *turnSuccessor) closeOrphan(ctx context.Context, id string) (err error) {
 	defer recoverError(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
@@ -295,7 +296,8 @@ func (t *Turn) observeLog(kept stored, run Run, c *closing, guard *stream.Guard)
 	}
 }
 
-// takeOverTurn goes on with a turn of no workflow. It returns false if that is to be closed.
+// takeOverTurn continues a turn that is not a workflow's. It returns false if the turn must be
+// closed.
 func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Turn, run *plainRun, kept stored) (bool, error) {
 	if task.Cancel {
 		return false, nil
@@ -334,8 +336,8 @@ func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Tu
 	return true, s.startContinued(t, run, guard, s.isUnwanted(ctx, t.task))
 }
 
-// Places says who admits the turns of other processes. enter returns what gives a place back; end
-// is called when the turn must end. Without it all are admitted.
+// Places sets the function that admits the turns of other processes. enter calls end when a turn
+// must end, and its leave frees the place. Without Places all turns are admitted.
 func (s *turnSuccessor) Places(enter func(end func(cause error)) (leave func(), err error)) {
 	s.enter.Store(&enter)
 }
@@ -502,7 +504,7 @@ func (s *turnSuccessor) recoverPanic(task string) {
 	}
 }
 
-// freePlace gives the place back that the turn has here.
+// freePlace frees the turn's place in this process.
 func (t *Turn) freePlace() {
 	if t.leave != nil {
 		t.leave()

@@ -78,7 +78,7 @@ func (d *document) repeatedTexts() (all []slot) {
 // allTexts returns all texts.
 func (d *document) allTexts() []slot { return append(d.historyTexts(), d.repeatedTexts()...) }
 
-// isWhole says whether the document has all of its texts.
+// isWhole reports whether the document has all of its texts.
 func (d *document) isWhole() bool {
 	return len(d.Earlier) == 0 && !slices.ContainsFunc(d.allTexts(), func(s slot) bool { return *s.at != nil })
 }

@@ -13,16 +13,16 @@ import (
 	"sluice/stream"
 )
 
-// Turn is a stream.Output in front of the client's: what its client gets, its log has. Its methods
-// belong to the goroutine of the request that began the turn. Another goroutine may hand on the
-// pending events (gather.go).
+// Turn is a stream.Output in front of the client's: its log has all events that its client gets.
+// Its methods belong to the goroutine of the request that began the turn. Another goroutine may
+// hand on the pending events (gather.go).
 type Turn struct {
 	gathering // its mu is held while an event is sent, until Rest
 	identity
 	turns     *openTurns // lists the turn until its End
 	cancel    context.CancelCauseFunc
 	work      context.Context // of a turn that began without a client here; else nil
-	leave     func()          // gives the place back that the turn has here; nil: its request does
+	leave     func()          // frees the turn's place in this process; nil: its request does that
 	takeovers int             // earlier takeovers of the turn
 	claim     claim
 	client    receiver
@@ -41,7 +41,7 @@ func (t *Turn) connectParts() *Turn {
 // Task returns the id of the turn's task.
 func (t *Turn) Task() string { return t.task }
 
-// ID returns the turn's id.
+// ID returns the id of the turn.
 func (t *Turn) ID() string { return t.id }
 
 // Context returns a context that records the calls of models for the turn's trace.
@@ -55,9 +55,9 @@ func (t *Turn) Before(next stream.Output) stream.Output {
 	return t
 }
 
-// OnBreak sets what drops the events that the client's output holds back. It is called when another
-// process has the turn, or may claim it. This process does not know how the turn continues, so its
-// client must not get unlogged events. Every method returns ErrBroken from then on.
+// OnBreak sets the function that drops the held events of the client's output. It is called when
+// another process has the turn, or may claim it. This process does not know how the turn continues,
+// so its client must not get unlogged events. Every method returns ErrBroken from then on.
 func (t *Turn) OnBreak(discard func()) { t.client.discard = discard }
 
 // Write takes the next event.
@@ -110,7 +110,7 @@ func (t *Turn) suspendOn(ev stream.Event) (breaksOff bool) {
 	return false
 }
 
-// isFenced says whether another process may have the turn by now.
+// isFenced reports whether another process may have the turn by now.
 func (t *Turn) isFenced() bool {
 	return t.turns.isFenced(t)
 }
@@ -136,7 +136,7 @@ func (t *Turn) StopGathering() { t.flushAndStop() }
 // state before the client learns of the end, since the client's next request may depend on that. A
 // turn that another process continues with has not ended, whatever its client receives.
 //
-// It needs mu.
+// The caller must hold mu.
 func (t *Turn) handOn() error {
 	defer t.handedOn()
 	if !t.client.broken && !t.end.concludeTurn(&t.log, &t.answer, &t.trace) {

@@ -28,8 +28,8 @@ type openTurns struct {
 	closeDropped func(task, turn string) func(context.Context) error
 }
 
-// maxUnsettled bounds the turns whose end the store does not have yet. The others are closed by
-// what their logs have: their ends take no memory.
+// maxUnsettled bounds the turns whose end the store does not have yet. The others are closed from
+// their logs, without memory for their ends.
 const maxUnsettled = 256
 
 // add adds a turn that begins.

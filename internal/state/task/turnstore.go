@@ -1,4 +1,5 @@
-// This file has what all parts of a turn share: where they write to, and the names of the turn.
+// This file has the common fields of a turn's parts: the store they write to, and the ids of the
+// turn.
 
 package task
 
@@ -48,7 +49,7 @@ type identity struct {
 	began    time.Time
 	ctx      context.Context // for the store: it does not end with the turn
 	durable  bool            // it is a run, with which another process can continue
-	saves    bool            // it saves what another process needs to continue with it
+	saves    bool            // it saves the data that another process needs to continue it
 }
 
 // dropSaved returns the change that removes the saved states of a turn, with the last state of its

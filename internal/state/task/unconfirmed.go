@@ -1,6 +1,6 @@
-// This file settles writes whose answer was lost. After store.ErrUnavailable a write may have
-// happened, or may still happen: its command can be on its way. So the outcome is read at once.
-// If the store does not answer that either, the keeper undoes the write as soon as it does.
+// This file finds out about writes whose answer was lost. After store.ErrUnavailable a write may
+// have happened, or may still happen: its command can be on its way. So the outcome is read at
+// once. If the store does not answer that either, the keeper undoes the write as soon as it does.
 
 package task
 
@@ -24,7 +24,7 @@ type unconfirmed struct {
 	// seen is true once check has had an answer. From then on the keeper only looks for a command
 	// that arrives late.
 	seen bool
-	// check reads what became of the write and undoes it. Its error says that the store did not
+	// check reads the outcome of the write and undoes it. Its error says that the store did not
 	// answer. It may be called again.
 	check func(context.Context) error
 }

@@ -185,7 +185,7 @@ func (w *writer) dropPending() {
 	w.lent, w.pending, w.marks = nil, nil, w.marks[:0]
 }
 
-// savedSide returns what changes with the next append to the log.
+// savedSide returns the change of the saved states with the next append to the log.
 func (w *writer) savedSide() store.Side {
 	if w.saved.pending == nil {
 		return store.Side{}

@@ -71,7 +71,7 @@ func (l *log) readEntries(from, limit int) []store.Entry {
 	return entries
 }
 
-// findLog returns a log, or nil. It needs mu.
+// findLog returns a log, or nil. The caller must hold mu.
 func (s *Store) findLog(turn string) *log {
 	l := s.logs[turn]
 	if l != nil && l.until.hasPassed(s.now) {
@@ -81,7 +81,7 @@ func (s *Store) findLog(turn string) *log {
 	return l
 }
 
-// removeLog drops a log and its counts. The caller holds mu, as for all functions of this file.
+// removeLog drops a log and its counts. The caller must hold mu, as for all functions of this file.
 func (s *Store) removeLog(turn string) {
 	if l := s.logs[turn]; l != nil {
 		delete(s.logs, turn)

@@ -63,7 +63,7 @@ type Store struct {
 // expiry is when a record is gone; the zero value is never.
 type expiry time.Time
 
-// expiryAfter is when a time to live ends; 0 lives for good. It needs mu.
+// expiryAfter is when a time to live ends; 0 lives for good. The caller must hold mu.
 func (s *Store) expiryAfter(ttl time.Duration) expiry {
 	if ttl == 0 {
 		return expiry{}
@@ -71,7 +71,7 @@ func (s *Store) expiryAfter(ttl time.Duration) expiry {
 	return expiry(s.now.Add(ttl))
 }
 
-// hasPassed says whether the time is over. The zero expiry never is.
+// hasPassed reports whether the time is over. The zero expiry never is.
 func (e expiry) hasPassed(now time.Time) bool {
 	return !time.Time(e).IsZero() && !now.Before(time.Time(e))
 }
@@ -214,7 +214,7 @@ func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) ([]boo
 	return alive, nil
 }
 
-// hasLease says whether a holder's lease is current.
+// hasLease reports whether a holder's lease is current.
 func (s *Store) hasLease(h store.Holder) bool {
 	l, ok := s.leases[h.Owner]
 	return ok && l.epoch == h.Epoch && !l.until.hasPassed(s.now)

@@ -28,7 +28,7 @@ type index struct {
 	until  expiry
 }
 
-// hasMember says whether the index has a member. It works on nil.
+// hasMember reports whether the index has a member. It works on nil.
 func (x *index) hasMember(id string) bool {
 	if x == nil {
 		return false
@@ -37,7 +37,7 @@ func (x *index) hasMember(id string) bool {
 	return there
 }
 
-// liveValue returns a value that is there. It needs mu.
+// liveValue returns a value that is there. The caller must hold mu.
 func (s *Store) liveValue(key string) (*value, error) {
 	v := s.values[key]
 	if v == nil || v.until.hasPassed(s.now) {
@@ -118,7 +118,7 @@ func (s *Store) DeleteValue(ctx context.Context, key string) error {
 	return nil
 }
 
-// findList returns a list that is there, or nil. It needs mu.
+// findList returns a list that is there, or nil. The caller must hold mu.
 func (s *Store) findList(key string) *list {
 	l := s.lists[key]
 	if l != nil && l.until.hasPassed(s.now) {
@@ -253,7 +253,7 @@ func (s *Store) DeleteList(ctx context.Context, key string) error {
 	return nil
 }
 
-// findIndex returns an index that is there, or nil. It needs mu.
+// findIndex returns an index that is there, or nil. The caller must hold mu.
 func (s *Store) findIndex(name string) *index {
 	x := s.indexes[name]
 	if x != nil && x.until.hasPassed(s.now) {

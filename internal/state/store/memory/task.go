@@ -21,7 +21,7 @@ type task struct {
 	older, newer *task
 }
 
-// liveTask returns a task that is there. It needs mu.
+// liveTask returns a task that is there. The caller must hold mu.
 func (s *Store) liveTask(id string) (*task, error) {
 	t := s.tasks[id]
 	if t == nil || t.until.hasPassed(s.now) {
@@ -30,7 +30,7 @@ func (s *Store) liveTask(id string) (*task, error) {
 	return t, nil
 }
 
-// setTask replaces or adds a task. It needs mu.
+// setTask replaces or adds a task. The caller must hold mu.
 func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 	now := s.tasks[id]
 	grows := len(t.Doc) + overhead
@@ -176,7 +176,7 @@ func (s *Store) DeleteTask(ctx context.Context, id string) error {
 	return nil
 }
 
-// isOf says whether a query asks for a task.
+// isOf reports whether a query asks for a task.
 func (t *task) isOf(q store.Query) bool {
 	return t.Tenant == q.Tenant && (t.User == q.User || q.User == store.AllUsers && store.IsOfAll(t.User)) && (q.Conversation == "" || t.Conversation == q.Conversation) && (q.State == "" || t.State == q.State)
 }

@@ -3,9 +3,9 @@
 // several keys.
 //
 // Every change of more than one key is a script, so it runs as a whole or not at all. A command is
-// sent once: whether it may be sent again is for the caller to say, as after a lost connection
-// nobody knows whether it ran. Signals travel by Pub/Sub and may get lost; those who wait look for
-// themselves now and then.
+// sent once: after a lost connection it may have run or not, and only the caller knows whether it
+// may run twice. Signals travel by Pub/Sub and may get lost, so waiting code looks for itself now
+// and then.
 package redis
 
 import (
@@ -53,10 +53,10 @@ var (
 	_ store.Ender    = (*Store)(nil)
 )
 
-// New returns a Store. It connects when it is needed, so that a store that is not there
-// yet keeps nobody from starting. The caller closes it.
+// New returns a Store. It connects when it is needed, so that the process can start before the
+// store. The caller closes it.
 func New(cfg Config) *Store {
-	goredis.SetLogger(silent{}) // it would write to stderr what every error says as well
+	goredis.SetLogger(silent{}) // it would repeat each error on stderr
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
@@ -74,8 +74,8 @@ type silent struct{}
 // Printf drops a line.
 func (silent) Printf(context.Context, string, ...any) {}
 
-// newClient makes a client that sends each command once: a second try is the caller's
-// decision, who knows whether the command may run twice.
+// newClient returns a client that sends each command once: only the caller knows whether a command
+// may run twice.
 func newClient(l store.Location, timeout time.Duration) *goredis.Client {
 	options := &goredis.FailoverOptions{
 		MasterName: l.Master, SentinelAddrs: l.Addrs,
@@ -109,7 +109,7 @@ func newClient(l store.Location, timeout time.Duration) *goredis.Client {
 	return goredis.NewClient(single)
 }
 
-// Close ends the connections, and waits for what listened on them.
+// Close ends the connections, and waits for their goroutines.
 func (s *Store) Close() error {
 	s.signals.close()
 	return s.client.Close()
@@ -147,8 +147,8 @@ func sizeOf(args []any) (n int) {
 	return n
 }
 
-// runScript runs the script body, which returns a code or what decode reads. An operation always
-// runs the same script.
+// runScript runs the script body. The script returns a code, or a reply that decode reads. An
+// operation always runs the same script.
 func (s *Store) runScript(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
 	s.prefixKeys(keys)
 	return s.runCommand(ctx, op, func(ctx context.Context) error {
@@ -258,7 +258,7 @@ func (s *Store) Inspect(ctx context.Context) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// warningsOf reads what INFO says.
+// warningsOf returns the warnings for a reply of INFO.
 func warningsOf(facts map[string]string) []string {
 	warnings := []string{}
 	if facts["aof_enabled"] == "0" {

@@ -1,7 +1,7 @@
 // This file sends scripts together that several callers want to run at the same time. Each command
 // by itself costs a write to the server, a read of its reply and a goroutine that waits for the
 // network. In a gateway with many turns these are most of the cost of a stored turn. While few
-// scripts are under way none waits for another one.
+// scripts are under way, a script does not wait for another one.
 
 package redis
 
@@ -128,7 +128,7 @@ func (b *batches) sendBatch(ctx context.Context, batch []*scripted) {
 	}
 }
 
-// passTrip gives the trip that has ended to those who wait.
+// passTrip gives the ended trip to the waiting scripts.
 func (b *batches) passTrip() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

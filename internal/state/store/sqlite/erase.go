@@ -21,8 +21,7 @@ const (
 	truncateTime = 10 * time.Second
 	// erasePages is how many pages are looked at in one transaction.
 	erasePages = 256
-	// mostPages is from how many pages on the first byte of a page does not say of what
-	// kind it is.
+	// mostPages is the number of pages from which the first byte of a page does not show its kind.
 	mostPages = 1 << 24
 	// eraseCarries is about how much one step of Erase moves: how long it takes says nothing
 	// of the store.
@@ -62,7 +61,7 @@ func (s *Store) runCheckpoint(ctx context.Context) error {
 	return s.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &inLog, &done)
 }
 
-// cleanPages overwrites what pages do not use.
+// cleanPages overwrites the unused parts of pages.
 func (t *tx) cleanPages(first, last int) error {
 	used := map[int][]byte{}
 	err := t.readRows("WITH RECURSIVE n(i) AS (SELECT ?1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) SELECT i, data FROM n JOIN sqlite_dbpage ON pgno = i",

@@ -138,8 +138,8 @@ func (s *Store) prepareHot(ctx context.Context) (err error) {
 	return nil
 }
 
-// openConnection opens one connection: its owner is the only one who writes, and its commands
-// would only wait for each other's locks.
+// openConnection opens one connection: its owner alone writes, and commands on several would only
+// wait for each other's locks.
 func openConnection(path, options string) (*sql.DB, error) {
 	escaped := (&url.URL{Path: filepath.ToSlash(filepath.Clean(path))}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+escaped+"?_pragma=busy_timeout(2000)"+options)

@@ -148,8 +148,8 @@ func (s *Store) DeleteTask(ctx context.Context, id string) error {
 	})
 }
 
-// mostLooked is how many tasks a search for a state looks at. While it does, the one connection
-// serves nobody else.
+// mostLooked is how many tasks a search for a state looks at. Meanwhile the one connection serves
+// no other command.
 const mostLooked = 1000
 
 // Tasks lists tasks.
@@ -212,7 +212,7 @@ func listCondition(q store.Query, last store.Member) (from string, args []any) {
 }
 
 // endOfSearch returns the last task that a search for a state looks at; nil: it comes to the end,
-// or looks for none. The index has all that this reads.
+// or does not ask for one. The index has all that this reads.
 func (t *tx) endOfSearch(q store.Query, from string, args []any) (*store.Member, error) {
 	if q.State == "" {
 		return nil, nil
@@ -268,7 +268,7 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	return err
 }
 
-// hasLease says whether a holder's lease is current, by this machine's clock.
+// hasLease reports whether a holder's lease is current, by this machine's clock.
 func (t *tx) hasLease(h store.Holder) (alive bool, err error) {
 	err = t.readRow("SELECT EXISTS (SELECT 1 FROM leases WHERE owner = ? AND epoch = ? AND until > ?)", []any{h.Owner, h.Epoch, t.now}, &alive)
 	return alive, err

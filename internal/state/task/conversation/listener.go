@@ -48,8 +48,8 @@ func isWorkflow(req *chat.Request) bool {
 // Flush implements stream.Sink.
 func (l *listener) Flush() error { return l.recordError(l.Sink.Flush()) }
 
-// recordError keeps the first error of the sink: it distinguishes a user who left from a turn that
-// failed.
+// recordError keeps the first error of the sink, to distinguish a user that left from a failed
+// turn.
 func (l *listener) recordError(err error) error {
 	if l.err == nil {
 		l.err = err

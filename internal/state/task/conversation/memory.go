@@ -30,7 +30,7 @@ const (
 // Config describes a Memory. Store is required.
 type Config struct {
 	Store store.Lists
-	// Location is the time zone of requests that name none; nil: UTC.
+	// Location is the time zone of requests without one; nil: UTC.
 	Location *time.Location
 	Spec
 }
@@ -145,7 +145,7 @@ func (m *Memory) appendTurn(ctx context.Context, key string, r *record) error {
 // maxBytes is the room that a conversation may have in the store, besides its tokens in JSON.
 const maxBytes = 256 << 10
 
-// runner is what Around returns.
+// runner is the result of Around.
 type runner struct {
 	memory *Memory
 	next   stream.Runner
@@ -200,7 +200,7 @@ func lineOf(req *chat.Request, result *stream.Result) string {
 	return req.Line
 }
 
-// causeOf returns why a turn failed: what broke when it ended, broke because of its end.
+// causeOf returns why a turn failed. An error after the end of ctx has the cause of that end.
 func causeOf(ctx context.Context, err error) error {
 	if end := fault.Cause(ctx); err != nil && end != nil {
 		return end

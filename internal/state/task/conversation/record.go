@@ -179,7 +179,7 @@ func readRecord(data []byte) (r record, ok bool) {
 	return r, true
 }
 
-// isSound says whether a step has calls that can be shown.
+// isSound reports whether a step has calls that can be shown.
 func (s *step) isSound() bool {
 	for _, c := range s.Calls {
 		if c.Name == "" || !jsontext.Value(c.Arguments).IsValid() {

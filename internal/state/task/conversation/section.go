@@ -19,7 +19,7 @@ type Spec struct {
 	MaxTokens   int           `key:"max_tokens"`
 }
 
-// Section is the section memory of the configuration file. stored says whether
+// Section is the section memory of the configuration file. stored reports whether
 // there is a store.
 func Section(s *Spec, stored func() bool) file.Section {
 	return file.Section{Name: "memory", Schema: sectionSchema, Into: s, Read: func(n *file.Node) {

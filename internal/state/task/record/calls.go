@@ -46,8 +46,8 @@ func (r *Recorder) Context(ctx context.Context, began time.Time) context.Context
 	return trace.Within(ctx, func(below trace.Recorder) trace.Recorder { return &noter{below: below, calls: &r.models} })
 }
 
-// claimCall returns when the model was asked that now speaks for who, and notes that step shows
-// it. Without such a call it returns at.
+// claimCall returns the begin of the model call that now speaks for who, and sets its step. Without
+// such a call it returns at.
 func (m *modelCalls) claimCall(who *stream.Attribution, step int, at time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,7 @@ func (m *modelCalls) claimCall(who *stream.Attribution, step int, at time.Durati
 	return at
 }
 
-// speaksFor says whether the call is of who: sessions have unique ids, others a name within
+// speaksFor reports whether the call is of who: sessions have unique ids, others a name within
 // their node.
 func (c *modelCall) speaksFor(who *stream.Attribution) bool {
 	if c.speaker.SessionID != "" || who.SessionID != "" {

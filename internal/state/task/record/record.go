@@ -69,7 +69,7 @@ type Step struct {
 	Timestamp string `json:"timestamp"`  // of its begin
 	Started   int64  `json:"started_ms"` // since the begin of the trace
 	Millis    *int64 `json:"duration_ms,omitempty"`
-	Agent     string `json:"agent"` // empty: nobody's
+	Agent     string `json:"agent"` // empty: of the turn itself
 	NodeID    string `json:"node_id,omitempty"`
 	SessionID string `json:"session_id,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
@@ -89,7 +89,7 @@ type Usage struct {
 	Cached   int `json:"cached_tokens,omitempty"` // of those of the input
 }
 
-// Outcome says what became of a call.
+// Outcome is the outcome of a call.
 type Outcome string
 
 // Outcomes. outcomeRunning is that of a call whose end was not reported, and outcomeWaiting that

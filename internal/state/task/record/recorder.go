@@ -95,7 +95,7 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	}
 }
 
-// addText adds to what somebody says.
+// addText adds text to its speaker's step.
 func (r *Recorder) addText(a *stream.Attribution, text string, at time.Duration) {
 	if i := r.speechStep(a, at); i >= 0 {
 		r.open[i].text.add(text)
@@ -110,7 +110,7 @@ func (r *Recorder) sayInner(ev *stream.InnerDelta, at time.Duration) {
 	}
 }
 
-// retractText takes back the end of what somebody says.
+// retractText removes the retracted end of a speaker's text.
 func (r *Recorder) retractText(ev *stream.Reset) {
 	back := r.size - len(ev.Accumulated)
 	r.size = len(ev.Accumulated)
@@ -197,7 +197,7 @@ func (r *Recorder) speechStep(a *stream.Attribution, at time.Duration) int {
 	return i
 }
 
-// parentStep returns the step that what somebody says is a part of; empty: the turn.
+// parentStep returns the step that a speaker's step is a part of; empty: the turn.
 func (r *Recorder) parentStep(a stream.Attribution) string {
 	if a == (stream.Attribution{}) {
 		return ""
@@ -210,7 +210,7 @@ func (r *Recorder) parentStep(a stream.Attribution) string {
 	return ""
 }
 
-// isOf says whether a step is that of who speaks: the node, or else the agent.
+// isOf reports whether a step is the speaker's: that of the node, or else of the agent.
 func (s *Step) isOf(a stream.Attribution) bool {
 	if a.NodeID != "" {
 		return s.Name == stepNode && s.NodeID == a.NodeID
@@ -316,7 +316,7 @@ func (r *Recorder) recordAgent(ev *stream.AgentRun, at time.Duration) {
 	r.endStep(i, at-r.open[i].began)
 }
 
-// isBy says whether a step is of an agent that runs in no node.
+// isBy reports whether a step is of an agent that runs in no node.
 func (s *Step) isBy(ev *stream.AgentRun) bool {
 	return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID
 }
@@ -354,8 +354,8 @@ func (r *Recorder) callStep(id string) string {
 	return ""
 }
 
-// endSpeech ends what those say whose part is over. It may lie before their part among the open
-// steps, if that was tried again: so their part is to be looked for afterwards.
+// endSpeech ends the text steps of a part that has ended. These may precede the part's step in the
+// list, after a retry, so the caller must find that step afterwards.
 func (r *Recorder) endSpeech(of func(*Step) bool, at time.Duration) {
 	for i := len(r.open) - 1; i >= 0; i-- {
 		if s := &r.part.Steps[r.open[i].step]; s.Name == Speak && of(s) {
@@ -416,7 +416,7 @@ func (r *Recorder) recordFailure(ev *stream.Error, at time.Duration) {
 	if ev.Type == fault.Cancelled { // somebody wanted it: nothing has failed
 		turn.Status = Info
 	}
-	if ev.Type == fault.TurnLost { // nobody saw these end
+	if ev.Type == fault.TurnLost { // their ends were not seen
 		r.markCut()
 	}
 }

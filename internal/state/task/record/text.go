@@ -18,7 +18,7 @@ const (
 // kinds are hidden in every trace.
 const kinds = redact.AllKinds
 
-// text gathers what somebody says.
+// text gathers the text of a speaker.
 type text struct {
 	data []byte
 	more bool // there was more of it
@@ -50,10 +50,10 @@ func (t *text) cutEnd(back int) {
 // contents returns the text, and whether there was more of it.
 func (t *text) contents() (string, bool) { return string(t.data), t.more }
 
-// recordsTexts says whether texts are recorded, and there is room for them.
+// recordsTexts reports whether texts are recorded, and there is room for them.
 func (r *Recorder) recordsTexts() bool { return !r.spec.NamesOnly && r.bytes < maxBytes }
 
-// recordedText returns a text as it is recorded; empty if none is.
+// recordedText returns a text as it is recorded, or "" without recorded texts.
 func (r *Recorder) recordedText(text string, more bool) string {
 	if text == "" || !r.recordsTexts() {
 		return ""

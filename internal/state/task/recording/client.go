@@ -40,7 +40,7 @@ type Client struct {
 	body []byte
 }
 
-// Client returns who gets the reply.
+// Client returns the client that gets the reply.
 func (p *Player) Client() *Client { return &Client{player: p, header: http.Header{}} }
 
 // Serve has h answer a request, and returns when it has. A reply that is cut off on purpose

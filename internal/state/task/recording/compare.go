@@ -209,7 +209,7 @@ func (c *chances) normalize(text string) string {
 	})
 }
 
-// isAborted says whether the reply was cut off.
+// isAborted reports whether the reply was cut off.
 func (r *Recording) isAborted() bool {
 	for i := range r.Entries {
 		if r.Entries[i].Kind == kindAbort {

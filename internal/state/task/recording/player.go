@@ -30,7 +30,7 @@ type Player struct {
 	Speed float64
 
 	entries []Entry
-	before  []counts // of entry i: what happened before it
+	before  []counts // counts before entry i
 	sets    map[int]*tool.Set
 	offers  map[string][]int // numbers of sets, by the agent or node that they were offered to
 	names   map[string]string
@@ -221,9 +221,9 @@ func (p *Player) closestEntry(kind Kind, data []byte, fits func(*Entry) bool) in
 	return best
 }
 
-// unlikeness returns how many bytes lie between what two texts have in common at their begins
-// and ends, in the longer one. A prompt holds the time of day, so that the same request
-// differs in the middle; another one mostly differs by more.
+// unlikeness returns the length of the longer text without the common begin and the common end of
+// both. A prompt holds the time of day, so that the same request differs in the middle; another one
+// mostly differs by more.
 func unlikeness(a, b []byte) int {
 	n := min(len(a), len(b))
 	head := 0

@@ -207,7 +207,7 @@ func (r *Recorder) sealFile(t *Turn, f *file) error {
 	return r.trimFolder()
 }
 
-// dropFile removes what there is of a recording that will not be whole.
+// dropFile removes the file of a recording that will stay incomplete.
 func (r *Recorder) dropFile(t *Turn) {
 	if f := r.open[t]; f != nil {
 		delete(r.open, t)
@@ -262,7 +262,7 @@ func (r *Recorder) listFiles() (all []storedFile, total int64, err error) {
 	return all, total, nil
 }
 
-// isWriting says whether a file is being written.
+// isWriting reports whether a file is being written.
 func (r *Recorder) isWriting(path string) bool {
 	for _, f := range r.open {
 		if f.Name() == path {

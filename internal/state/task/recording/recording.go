@@ -220,7 +220,7 @@ type Recording struct {
 const (
 	// magic is how a recording begins.
 	magic = `{"sluice_recording":`
-	// maxRead bounds the file that is read: what Config.Max can be.
+	// maxRead bounds the file that is read: the largest Config.Max.
 	maxRead = 64 << 30
 	// maxLine bounds a line: the pending bytes of a turn (maxPending), with six bytes for each.
 	maxLine = 64 << 20

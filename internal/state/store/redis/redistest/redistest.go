@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package redistest starts servers of Redis or Valkey for tests: each test binary has
-// its own, on a socket of its own, and can do to them what happens to servers.
+// Package redistest starts servers of Redis or Valkey for tests: each test binary has its own, on a
+// socket of its own, and can simulate failures of servers.
 package redistest
 
 import (
