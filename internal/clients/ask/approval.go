@@ -173,8 +173,8 @@ func (d *decider) askCall(c *pendingCall) (callAnswer, error) {
 	}
 }
 
-// runTurn runs one turn to its end, with the answers to its questions.
-func (s *session) runTurn(ctx context.Context, c conversation) (answer string, outcome Outcome, err error) {
+// runAnsweredTurn runs one turn to its end, with the answers to its questions.
+func (s *session) runAnsweredTurn(ctx context.Context, c conversation) (answer string, outcome Outcome, err error) {
 	said, err := s.postTurn(ctx, c)
 	return s.answerQuestions(ctx, said, err)
 }

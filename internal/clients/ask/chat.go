@@ -51,17 +51,17 @@ func (c *conversation) addTurn(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	if tooLong(c.History, 1) {
-		for len(c.History) > 2 && tooLong(c.History, 2) {
+	if exceedsBounds(c.History, 1) {
+		for len(c.History) > 2 && exceedsBounds(c.History, 2) {
 			c.History = c.History[2:]
 		}
 	}
 	c.History = append(c.History, pastMessage{"user", clipMessage(c.Input)}, pastMessage{"assistant", clipMessage(text)})
 }
 
-// tooLong reports whether a conversation is longer than this part of the gateway's bounds. Cutting
+// exceedsBounds reports whether a conversation is longer than this part of the gateway's bounds. Cutting
 // here keeps requests small; the gateway cuts by the same rule.
-func tooLong(list []pastMessage, part int) bool {
+func exceedsBounds(list []pastMessage, part int) bool {
 	chars := 0
 	for _, s := range list {
 		chars += min(utf8.RuneCountInString(s.Content), maxMessage-1)
@@ -96,7 +96,7 @@ func (c *Client) Converse(ctx context.Context, first Message) Outcome {
 			return failed
 		}
 		body.Input = line
-		answer, ended, err := s.runTurn(ctx, body)
+		answer, ended, err := s.runAnsweredTurn(ctx, body)
 		outcome = s.reportOutcome(ended, err)
 		if ctx.Err() != nil {
 			return failed

@@ -83,7 +83,7 @@ type Message struct {
 // Turn runs one turn to its end, with the answers to its questions.
 func (c *Client) Turn(ctx context.Context, m Message) Outcome {
 	s := c.openSession(ctx)
-	_, outcome, err := s.runTurn(ctx, c.bodyOf(m))
+	_, outcome, err := s.runAnsweredTurn(ctx, c.bodyOf(m))
 	return s.reportOutcome(outcome, err)
 }
 
@@ -178,7 +178,7 @@ func (s *session) sendBody(ctx context.Context, path string, given any) (streamR
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	a := s.newFollowedTurn()
 	outcome, err := a.runToEnd(ctx, req)
-	return a.resultOf(outcome), err
+	return a.streamResultOf(outcome), err
 }
 
 // addHeaders adds the headers of each request. A redirect to another host loses a credential, as
@@ -201,11 +201,11 @@ type refusal struct {
 // Error returns the gateway's reply, for people.
 func (r *refusal) Error() string { return r.text }
 
-// refusalOf reads a problem reply.
+// readRefusal reads a problem reply.
 //
 // A reply without the problem's detail (RFC 9457) is reported by its status line; 64 KiB of it
 // are read.
-func refusalOf(resp *http.Response) error {
+func readRefusal(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var p struct {
 		Detail string `json:"detail"`

@@ -87,8 +87,8 @@ func (a *followedTurn) runToEnd(ctx context.Context, req *http.Request) (outcome
 	return outcome, err
 }
 
-// resultOf returns the result of the stream, with the outcome of its turn.
-func (a *followedTurn) resultOf(outcome Outcome) streamResult {
+// streamResultOf returns the result of the stream, with the outcome of its turn.
+func (a *followedTurn) streamResultOf(outcome Outcome) streamResult {
 	return streamResult{text: a.answer.String(), outcome: outcome, waits: a.waits, questions: a.questions}
 }
 
@@ -141,7 +141,7 @@ func (a *followedTurn) cancelTask(ctx context.Context, task string) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusAccepted {
-		return refusalOf(resp)
+		return readRefusal(resp)
 	}
 	return nil
 }
@@ -188,9 +188,9 @@ func (a *followedTurn) followReply(req *http.Request) (outcome Outcome, err erro
 	case resp.StatusCode == http.StatusNoContent:
 		return failed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
 	case resp.StatusCode >= http.StatusInternalServerError && a.last != "":
-		return failed, fmt.Errorf("%w: %w", errBroken, refusalOf(resp))
+		return failed, fmt.Errorf("%w: %w", errBroken, readRefusal(resp))
 	case resp.StatusCode != http.StatusOK:
-		return failed, refusalOf(resp)
+		return failed, readRefusal(resp)
 	}
 	events := sse.NewReader(resp.Body, maxFrame)
 	for {
@@ -276,7 +276,7 @@ func (c *Client) Follow(ctx context.Context, id string) Outcome {
 		a.task.Store(&id)
 	}
 	outcome, err := a.runToEnd(ctx, a.client.askFor(ctx, url, last))
-	said := a.resultOf(outcome)
+	said := a.streamResultOf(outcome)
 	if err == nil && said.waits {
 		said.questions, err = a.stillAsked(ctx)
 	}

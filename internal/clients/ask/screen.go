@@ -155,7 +155,7 @@ func (v *screen) showTool(d eventData) error {
 	case "progress":
 		return v.printLineOf(d, s.Dim, "… %s%s  %s", speakerPrefix(d), d.Tool, progressText(d))
 	case "completed":
-		return v.printLineOf(d, s.Green, "✓ %s%s  %d ms  %s", speakerPrefix(d), d.Tool, d.Duration, oneLine(d.Result))
+		return v.printLineOf(d, s.Green, "✓ %s%s  %d ms  %s", speakerPrefix(d), d.Tool, d.Duration, shortenToLine(d.Result))
 	case "failed":
 		return v.printLineOf(d, s.Red, "✗ %s%s  %d ms  %s", speakerPrefix(d), d.Tool, d.Duration, d.Error)
 	default:
@@ -225,10 +225,10 @@ func (v *screen) printLine(color, format string, args ...any) error {
 	return err
 }
 
-// oneLine shortens a tool's result for the screen.
+// shortenToLine shortens a tool's result for the screen.
 //
 // The bound is in characters: 100.
-func oneLine(s string) string {
+func shortenToLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 100 {
 		return string(r[:100]) + "…"

@@ -105,15 +105,15 @@ func (v *screen) showNode(d eventData) error {
 // When no agent at all is known to run, the text is an answer after the agents, and lines
 // wait as well.
 func (v *screen) printLineOf(d eventData, color, format string, args ...any) error {
-	if v.inText && d.AgentID != "" && (v.anyRuns(v.team.speaking) || !v.anyRuns("")) {
+	if v.inText && d.AgentID != "" && (v.isAgentRunning(v.team.speaking) || !v.isAgentRunning("")) {
 		v.team.held = append(v.team.held, color+terminal.Printable(fmt.Sprintf(format, args...))+v.style.Reset)
 		return nil
 	}
 	return v.printLine(color, format, args...)
 }
 
-// anyRuns reports whether an agent is at work; empty: any of them.
-func (v *screen) anyRuns(id string) bool {
+// isAgentRunning reports whether an agent is at work; empty: any of them.
+func (v *screen) isAgentRunning(id string) bool {
 	for each, runs := range v.team.running {
 		if runs && (id == "" || id == each) {
 			return true

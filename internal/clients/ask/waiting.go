@@ -99,7 +99,7 @@ func (c *Client) fetchJSON(ctx context.Context, address string, into any) error 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return refusalOf(resp)
+		return readRefusal(resp)
 	}
 	return json.UnmarshalRead(http.MaxBytesReader(nil, resp.Body, maxFrame), into)
 }

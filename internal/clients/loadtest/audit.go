@@ -79,7 +79,7 @@ func (a *audit) checkEvent(f frame) error {
 	if string(f.event) == "start" {
 		return a.checkStart(f)
 	}
-	if err := a.checkID(f); err != nil {
+	if err := a.checkEventID(f); err != nil {
 		return err
 	}
 	if string(f.event) == "response_delta" {
@@ -137,11 +137,11 @@ func (a *audit) checkStart(f frame) error {
 	if err != nil {
 		return err
 	}
-	return a.checkID(f)
+	return a.checkEventID(f)
 }
 
-// checkID checks the id of the next event.
-func (a *audit) checkID(f frame) error {
+// checkEventID checks the id of the next event.
+func (a *audit) checkEventID(f frame) error {
 	a.events++
 	number, ok := bytes.CutPrefix(f.id, a.prefix)
 	if !ok {
@@ -181,7 +181,7 @@ func (a *audit) walkMembers(data []byte, each func(name, value []byte) error) er
 		case !ok:
 			return nil
 		case string(name) == "request_id":
-			known = a.isOurs(value)
+			known = a.isOwnRequestID(value)
 			if !known {
 				return badRequestID
 			}
@@ -193,8 +193,8 @@ func (a *audit) walkMembers(data []byte, each func(name, value []byte) error) er
 	}
 }
 
-// isOurs compares a JSON string with the request id, as that never has escapes.
-func (a *audit) isOurs(quoted []byte) bool {
+// isOwnRequestID compares a JSON string with the request id, as that never has escapes.
+func (a *audit) isOwnRequestID(quoted []byte) bool {
 	n := len(quoted)
 	return n >= 2 && quoted[0] == '"' && bytes.Equal(quoted[1:n-1], a.requestID())
 }

@@ -25,11 +25,11 @@ const (
 )
 
 // add counts one duration.
-func (h *histogram) add(d time.Duration) { h.addN(d, 1) }
+func (h *histogram) add(d time.Duration) { h.addRepeated(d, 1) }
 
-// addN counts a duration n times. Negative ones count as 0, those above maxValue as
+// addRepeated counts a duration n times. Negative ones count as 0, those above maxValue as
 // that.
-func (h *histogram) addN(d time.Duration, n int64) {
+func (h *histogram) addRepeated(d time.Duration, n int64) {
 	if n == 0 {
 		return
 	}
@@ -79,14 +79,14 @@ type Quantiles struct {
 func (h *histogram) allQuantiles() Quantiles {
 	return Quantiles{
 		Count: h.total.Load(),
-		P50:   toMillis(h.quantileAt(0.50)),
-		P90:   toMillis(h.quantileAt(0.90)),
-		P99:   toMillis(h.quantileAt(0.99)),
-		Max:   toMillis(time.Duration(h.top.Load())),
+		P50:   roundedMillis(h.quantileAt(0.50)),
+		P90:   roundedMillis(h.quantileAt(0.90)),
+		P99:   roundedMillis(h.quantileAt(0.99)),
+		Max:   roundedMillis(time.Duration(h.top.Load())),
 	}
 }
 
-// toMillis rounds to microseconds.
-func toMillis(d time.Duration) float64 {
+// roundedMillis rounds to microseconds.
+func roundedMillis(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }

@@ -62,7 +62,7 @@ func TestHistogramEdges(t *testing.T) {
 		t.Error("nothing has quantiles")
 	}
 	h.add(-time.Second)
-	h.addN(0, 2)
+	h.addRepeated(0, 2)
 	h.add(1000 * time.Hour)
 	if q := h.allQuantiles(); q.Count != 4 || q.P50 != 0 || q.Max < 73*60*1000 || q.P99 < q.Max*127/128 {
 		t.Errorf("%+v", q)

@@ -20,7 +20,7 @@ func (r *runner) closedLoop() {
 					return
 				}
 				o := r.runTurn(n, time.Now())
-				if o.isNotIn() && !r.sleepUntil(time.Now().Add(breather)) {
+				if o.isNotAdmitted() && !r.sleepUntil(time.Now().Add(breather)) {
 					return
 				}
 			}

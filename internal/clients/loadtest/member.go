@@ -30,7 +30,7 @@ func (m *members) nextMember() (name, value []byte, ok bool) {
 	if m.unread[0] == '{' && string(s) == "}" {
 		return nil, nil, false
 	}
-	n := stringEnd(s)
+	n := lengthOfString(s)
 	if n == 0 {
 		return m.failWalk()
 	}
@@ -39,7 +39,7 @@ func (m *members) nextMember() (name, value []byte, ok bool) {
 		return m.failWalk()
 	}
 	s = trimLeft(s[1:])
-	n = valueEnd(s)
+	n = lengthOfValue(s)
 	if n == 0 {
 		return m.failWalk()
 	}
@@ -69,8 +69,8 @@ func trimRight(s []byte) []byte {
 	return s
 }
 
-// stringEnd returns the length of the string, with its quotes, at the beginning of s, or 0.
-func stringEnd(s []byte) int {
+// lengthOfString returns the length of the string, with its quotes, at the beginning of s, or 0.
+func lengthOfString(s []byte) int {
 	if len(s) == 0 || s[0] != '"' {
 		return 0
 	}
@@ -95,16 +95,16 @@ func countBackslashes(s []byte) (n int) {
 	return n
 }
 
-// valueEnd returns the length of the value at the beginning of s, or 0.
-func valueEnd(s []byte) int {
+// lengthOfValue returns the length of the value at the beginning of s, or 0.
+func lengthOfValue(s []byte) int {
 	if len(s) > 0 && s[0] == '"' {
-		return stringEnd(s)
+		return lengthOfString(s)
 	}
 	depth := 0
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '"':
-			n := stringEnd(s[i:])
+			n := lengthOfString(s[i:])
 			if n == 0 {
 				return 0
 			}

@@ -40,7 +40,7 @@ var (
 func newMeter(r *runner, proc procfs) *meter {
 	m := &meter{run: r, proc: proc, pid: r.cfg.PID}
 	if m.pid != 0 {
-		m.name = proc.nameOf(m.pid)
+		m.name = proc.processName(m.pid)
 	}
 	return m
 }
@@ -56,9 +56,9 @@ func (m *meter) firstSample() time.Time {
 func (m *meter) readSample() sample {
 	t := &m.run.tally
 	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: errNoPID}
-	s.generator, s.noGenerator = m.proc.usageOf("self")
+	s.generator, s.noGenerator = m.proc.processUsage("self")
 	if m.pid != 0 {
-		if s.server, s.noServer = m.proc.usageOf(strconv.Itoa(m.pid)); s.noServer != nil {
+		if s.server, s.noServer = m.proc.processUsage(strconv.Itoa(m.pid)); s.noServer != nil {
 			s.noServer = errGone
 		}
 	}

@@ -12,8 +12,8 @@ type outcome struct {
 	cause string
 }
 
-// isNotIn reports whether the request did not become a stream.
-func (o outcome) isNotIn() bool {
+// isNotAdmitted reports whether the request did not become a stream.
+func (o outcome) isNotAdmitted() bool {
 	return o.class == refused || o.class == broken && (o.cause == noConnection || o.cause == noResponse)
 }
 

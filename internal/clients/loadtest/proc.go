@@ -27,8 +27,8 @@ type usage struct {
 
 var errUnreadable = errors.New("not readable in /proc")
 
-// usageOf reads the usage of process pid, or of "self".
-func (p procfs) usageOf(pid string) (usage, error) {
+// processUsage reads the usage of process pid, or of "self".
+func (p procfs) processUsage(pid string) (usage, error) {
 	stat, err := os.ReadFile(filepath.Join(string(p), pid, "stat"))
 	if err != nil {
 		return usage{}, err
@@ -45,8 +45,8 @@ func (p procfs) usageOf(pid string) (usage, error) {
 	return usage{time.Duration(user+system) * tick, pages * int64(os.Getpagesize())}, errors.Join(err1, err2, err3)
 }
 
-// nameOf returns the name of a process, "" if it is not known.
-func (p procfs) nameOf(pid int) string {
+// processName returns the name of a process, "" if it is not known.
+func (p procfs) processName(pid int) string {
 	comm, err := os.ReadFile(filepath.Join(string(p), strconv.Itoa(pid), "comm"))
 	if err != nil {
 		return ""

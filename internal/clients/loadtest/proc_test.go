@@ -33,17 +33,17 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	p := machine(t)
 	want := usage{cpu: 3 * time.Second, rss: 2048 * int64(os.Getpagesize())}
-	if got, err := p.usageOf("7"); got != want || err != nil {
+	if got, err := p.processUsage("7"); got != want || err != nil {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	if _, err := p.usageOf("8"); !errors.Is(err, errUnreadable) {
+	if _, err := p.processUsage("8"); !errors.Is(err, errUnreadable) {
 		t.Error(err)
 	}
-	if _, err := p.usageOf("99"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := p.processUsage("99"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if p.nameOf(7) != "sluice" || p.nameOf(99) != "" {
-		t.Errorf("%q, %q", p.nameOf(7), p.nameOf(99))
+	if p.processName(7) != "sluice" || p.processName(99) != "" {
+		t.Errorf("%q, %q", p.processName(7), p.processName(99))
 	}
 	if n := p.openFiles(); n != 20000 {
 		t.Errorf("%d open files", n)

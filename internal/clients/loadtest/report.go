@@ -93,10 +93,10 @@ func (m *meter) makeReport() Report {
 			FirstText:    r.firstText.allQuantiles(),
 			Turn:         r.turns.allQuantiles(),
 			Gap:          r.gaps.allQuantiles(),
-			TurnsPerSec:  ratioOf(float64(m.to.ended-m.from.ended), seconds),
-			DonePerSec:   ratioOf(float64(r.good.Load()), r.measuredFor().Seconds()),
-			EventsPerSec: ratioOf(float64(m.to.events-m.from.events), seconds),
-			BytesPerSec:  ratioOf(float64(m.to.bytes-m.from.bytes), seconds),
+			TurnsPerSec:  ratioOrZero(float64(m.to.ended-m.from.ended), seconds),
+			DonePerSec:   ratioOrZero(float64(r.good.Load()), r.measuredFor().Seconds()),
+			EventsPerSec: ratioOrZero(float64(m.to.events-m.from.events), seconds),
+			BytesPerSec:  ratioOrZero(float64(m.to.bytes-m.from.bytes), seconds),
 		},
 		Server: m.serverUsage(), Cores: runtime.GOMAXPROCS(0),
 		Examples: r.tally.examples,
@@ -105,7 +105,7 @@ func (m *meter) makeReport() Report {
 		rep.Loop = "open"
 	}
 	if m.to.noGenerator == nil {
-		rep.GeneratorCPU = ratioOf((m.to.generator.cpu - m.from.generator.cpu).Seconds(), seconds)
+		rep.GeneratorCPU = ratioOrZero((m.to.generator.cpu - m.from.generator.cpu).Seconds(), seconds)
 	}
 	rep.Warnings = rep.findWarnings()
 	return rep
@@ -137,15 +137,15 @@ func (m *meter) serverUsage() Server {
 		}
 	}
 	cpu := m.to.server.cpu - m.from.server.cpu
-	s.Cores = ratioOf(cpu.Seconds(), m.to.at.Sub(m.from.at).Seconds())
-	s.CPUPerTurn = ratioOf(toMillis(cpu), float64(m.to.ended-m.from.ended))
-	s.CPUPerEvent = ratioOf(float64(cpu.Microseconds()), float64(m.to.events-m.from.events))
+	s.Cores = ratioOrZero(cpu.Seconds(), m.to.at.Sub(m.from.at).Seconds())
+	s.CPUPerTurn = ratioOrZero(roundedMillis(cpu), float64(m.to.ended-m.from.ended))
+	s.CPUPerEvent = ratioOrZero(float64(cpu.Microseconds()), float64(m.to.events-m.from.events))
 	s.RSSStart, s.RSSPeak, s.RSSEnd = m.from.server.rss, m.peak, m.to.server.rss
 	return s
 }
 
-// ratioOf is 0 of nothing.
-func ratioOf(a, b float64) float64 {
+// ratioOrZero is 0 of nothing.
+func ratioOrZero(a, b float64) float64 {
 	if b == 0 {
 		return 0
 	}

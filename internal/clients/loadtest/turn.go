@@ -54,7 +54,7 @@ func (r *runner) runExchange(rd *reading, n int, due time.Time) outcome {
 		return outcome{unreconciled, string(badContentType)}
 	}
 	rd.frames.beginBody(resp.Body, func(n int) { r.tally.bytes.Add(int64(n)) })
-	w := watch{runner: r, due: due, measured: !due.Before(r.measureFrom), cut: r.isCut(n)}
+	w := watch{runner: r, due: due, measured: !due.Before(r.measureFrom), cut: r.shouldCut(n)}
 	return w.resumeStream(ctx, rd, w.followStream(ctx, rd))
 }
 
@@ -68,8 +68,8 @@ func requestID(resp *http.Response) string {
 	return id
 }
 
-// isCut spreads the streams to leave evenly over all.
-func (r *runner) isCut(n int) bool {
+// shouldCut spreads the streams to leave evenly over all.
+func (r *runner) shouldCut(n int) bool {
 	return int(float64(n+1)*r.cfg.Cut) > int(float64(n)*r.cfg.Cut)
 }
 
@@ -103,7 +103,7 @@ type watch struct {
 // followStream reads a stream to its end.
 func (w *watch) followStream(ctx context.Context, rd *reading) outcome {
 	defer func() {
-		w.gaps.addN(0, w.together)
+		w.gaps.addRepeated(0, w.together)
 		w.together = 0
 	}()
 	a := &rd.audit

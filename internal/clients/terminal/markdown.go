@@ -153,7 +153,7 @@ func (m *Markdown) showSpans(text string, last *rune, whole bool) (shown, rest s
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if strings.ContainsRune("*_`[~\\", r) {
-			span, length, open := m.spanAt(text[i:min(len(text), i+longestHeld)], *last)
+			span, length, open := m.renderSpan(text[i:min(len(text), i+longestHeld)], *last)
 			switch {
 			case open && !whole && len(text)-i < longestHeld:
 				return out.String(), text[i:]
@@ -176,9 +176,9 @@ var spans = []string{"**", "__", "~~", "*", "_"}
 
 var link = regexp.MustCompile(`^\[([^\[\]]*)\]\(([^()\s]*)\)`)
 
-// spanAt shows the span at the beginning of a text, and returns its length, or 0. open is true if
+// renderSpan shows the span at the beginning of a text, and returns its length, or 0. open is true if
 // more text may complete one. last is the character before it.
-func (m *Markdown) spanAt(text string, last rune) (shown string, length int, open bool) {
+func (m *Markdown) renderSpan(text string, last rune) (shown string, length int, open bool) {
 	switch text[0] {
 	case '\\':
 		if len(text) > 1 && strings.ContainsRune("\\`*_{}[]()#+-.!|~>", rune(text[1])) {
@@ -193,13 +193,13 @@ func (m *Markdown) spanAt(text string, last rune) (shown string, length int, ope
 		}
 		return m.Style.Yellow + code + m.resetStyle(), 2*len(ticks) + len(code), false
 	case '[':
-		return m.linkAt(text)
+		return m.renderLink(text)
 	}
-	return m.emphasisAt(text, last)
+	return m.renderEmphasis(text, last)
 }
 
-// linkAt shows the link that a text begins with, as span does.
-func (m *Markdown) linkAt(text string) (shown string, length int, open bool) {
+// renderLink shows the link that a text begins with, as span does.
+func (m *Markdown) renderLink(text string) (shown string, length int, open bool) {
 	if found := link.FindStringSubmatch(text); found != nil {
 		return found[1] + m.Style.Dim + " (" + found[2] + ")" + m.resetStyle(), len(found[0]), false
 	}
@@ -207,8 +207,8 @@ func (m *Markdown) linkAt(text string) (shown string, length int, open bool) {
 	return "", 0, end < 0 || end == len(text)-1 || text[end+1] == '(' && !strings.ContainsAny(text[end+1:], ") ")
 }
 
-// emphasisAt shows the emphasis that a text begins with, as span does.
-func (m *Markdown) emphasisAt(text string, last rune) (shown string, length int, open bool) {
+// renderEmphasis shows the emphasis that a text begins with, as span does.
+func (m *Markdown) renderEmphasis(text string, last rune) (shown string, length int, open bool) {
 	for _, mark := range spans {
 		inner, begins := strings.CutPrefix(text, mark)
 		if !begins {
@@ -278,7 +278,7 @@ func (m *Markdown) endTable(out *strings.Builder) {
 	}
 	raw := rows
 	rows = append(rows[:1:1], rows[2:]...)
-	cells, widths, total := tableOf(rows)
+	cells, widths, total := splitTable(rows)
 	if total > m.Columns {
 		out.WriteString(strings.Join(raw, "\n") + "\n")
 		return
@@ -310,8 +310,8 @@ func (m *Markdown) cellWidth(cell string) int {
 	return utf8.RuneCountInString(shown)
 }
 
-// tableOf takes rows apart, and measures the columns and the whole.
-func tableOf(rows []string) (cells [][]string, widths []int, total int) {
+// splitTable takes rows apart, and measures the columns and the whole.
+func splitTable(rows []string) (cells [][]string, widths []int, total int) {
 	var plain Markdown
 	for _, row := range rows {
 		row = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(row), "|"), "|")

@@ -44,13 +44,13 @@ func (k stored) closingEvents(err error, at time.Duration, said *answer) (data [
 func (c *closing) failRuns(guard *stream.Guard, err error) {
 	for _, run := range slices.Backward(c.Runs) {
 		if run.Success == nil {
-			_ = guard.Emit(endOf(run, fault.From(err), c.at))
+			_ = guard.Emit(endOfAgentRun(run, fault.From(err), c.at))
 		}
 	}
 }
 
-// endOf returns the event that ends an agent's part of a turn because of err.
-func endOf(run stream.Run, err *fault.Error, at time.Duration) *stream.AgentRun {
+// endOfAgentRun returns the event that ends an agent's part of a turn because of err.
+func endOfAgentRun(run stream.Run, err *fault.Error, at time.Duration) *stream.AgentRun {
 	ev, ok, elapsed := *run.AgentRun, false, max(0, at-run.Began).Milliseconds()
 	ev.Status, ev.Success, ev.Millis, ev.ErrorType, ev.ErrorMessage = stream.AgentStopped, &ok, &elapsed, err.Type, err.Message
 	return &ev
@@ -140,15 +140,15 @@ func (c *closing) fillDone(done *stream.Done) {
 		done.Agents = []stream.AgentOutcome{}
 		done.Route = max(time.Nanosecond, time.Duration(c.Route.Millis)*time.Millisecond) // there was one
 	}
-	delegates := c.sumRuns(done)
+	delegates := c.sumAgentRuns(done)
 	if done.Usage == (chat.Usage{}) {
 		done.Usage = delegates
 	}
 }
 
-// sumRuns fills in the usage of the turn's agents, and how they ended. It returns the usage of
+// sumAgentRuns fills in the usage of the turn's agents, and how they ended. It returns the usage of
 // delegates.
-func (c *closing) sumRuns(done *stream.Done) (delegates chat.Usage) {
+func (c *closing) sumAgentRuns(done *stream.Done) (delegates chat.Usage) {
 	for _, p := range c.Runs {
 		if u := p.Usage; u != nil {
 			used := chat.Usage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking}

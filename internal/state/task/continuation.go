@@ -44,7 +44,7 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 				lacks = append(lacks, &stream.ToolUnknown{Call: c.Call, Message: "The outcome of this call is not known"})
 			}
 		}
-		lacks = append(lacks, endOf(run, fault.From(cancelledFault()), run.Began))
+		lacks = append(lacks, endOfAgentRun(run, fault.From(cancelledFault()), run.Began))
 	}
 	if text := said.Text(); len(text) > r.text && (r.text == 0 || !r.ofSeveral()) {
 		lacks = append(lacks, &stream.Reset{Accumulated: text[:r.text], Reason: stream.ResetTakenOver, Runes: utf8.RuneCountInString(text[r.text:])})

@@ -36,7 +36,7 @@ func (s *turnSuccessor) sweepDue(ctx context.Context) (more bool) {
 		if s.continuing-before == maxContinued {
 			return true
 		}
-		if err := s.timeOut(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrNotHere) {
+		if err := s.continueDue(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrNotHere) {
 			_ = s.recordOutage(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("run_not_continued")
 		}
@@ -44,8 +44,8 @@ func (s *turnSuccessor) sweepDue(ctx context.Context) (more bool) {
 	return false
 }
 
-// timeOut continues a due run, in a new turn of its task. It returns a panic as an error.
-func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (err error) {
+// continueDue continues a due run, in a new turn of its task. It returns a panic as an error.
+func (s *turnSuccessor) continueDue(ctx context.Context, id string, now time.Time) (err error) {
 	defer recoverError(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
 	switch {

@@ -43,7 +43,7 @@ func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces r
 	}
 	days := int((cmp.Or(spec.TTL, DefaultTTL) + day - 1) / day)
 	if policy.appliesTo(doc) {
-		days = policy.daysOf(doc)
+		days = policy.retentionDays(doc)
 	}
 	return doc.exportRecord(t, days), trace, nil
 }

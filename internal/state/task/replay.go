@@ -25,7 +25,7 @@ func (s *taskReader) Reopen(ctx context.Context, r *Replay, waits func()) (*Log,
 	if !errors.Is(err, ErrGone) {
 		return log, err
 	}
-	if over, err := s.isOver(ctx, r); err != nil {
+	if over, err := s.hasKeyEnded(ctx, r); err != nil {
 		return nil, err
 	} else if over {
 		return s.OpenLog(ctx, r.Turn) // it may have got its log since the last look
@@ -45,7 +45,7 @@ func (s *taskReader) Reopen(ctx context.Context, r *Replay, waits func()) (*Log,
 			return log, err
 		}
 	}
-	if over, err := s.isOver(ctx, r); err != nil {
+	if over, err := s.hasKeyEnded(ctx, r); err != nil {
 		return nil, err
 	} else if over {
 		return s.OpenLog(ctx, r.Turn) // it may have got its log since the last look
@@ -54,10 +54,10 @@ func (s *taskReader) Reopen(ctx context.Context, r *Replay, waits func()) (*Log,
 		Message: "The turn of this idempotency key begins; send the request again in a moment to read it"}
 }
 
-// isOver reports whether the turn of a key has ended. The turn of a dead process has ended, unless it
+// hasKeyEnded reports whether the turn of a key has ended. The turn of a dead process has ended, unless it
 // has saved something for another process. The process that closes a turn adds to an existing log,
 // and creates none.
-func (s *taskReader) isOver(ctx context.Context, r *Replay) (bool, error) {
+func (s *taskReader) hasKeyEnded(ctx context.Context, r *Replay) (bool, error) {
 	v, err := s.cfg.Store.Value(ctx, r.key)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil // the request that claimed it was refused, or its time is over

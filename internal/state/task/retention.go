@@ -77,8 +77,8 @@ func (r Retention) equals(other Retention) bool {
 // appliesTo reports whether retention counts for a task, and not Spec.TTL.
 func (r Retention) appliesTo(d *document) bool { return r.Set || d.Metadata.Workflow != "" }
 
-// daysOf returns for how many days a document's task is kept after its end.
-func (r Retention) daysOf(d *document) int {
+// retentionDays returns for how many days a document's task is kept after its end.
+func (r Retention) retentionDays(d *document) int {
 	status := statusFailed
 	if d.Status.State == Completed {
 		status = statusCompleted
@@ -93,7 +93,7 @@ func (r Retention) removalTime(d *document) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return ended.Add(time.Duration(r.daysOf(d)) * day)
+	return ended.Add(time.Duration(r.retentionDays(d)) * day)
 }
 
 // Forget removes some records of a task. It may be called twice.

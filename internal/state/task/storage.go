@@ -184,8 +184,8 @@ func (s *taskStore) isWritten(ctx context.Context, id string, t store.Task) bool
 	return err == nil && there.Version == t.Version+1 && there.Turn == t.Turn && there.Holder == t.Holder && bytes.Equal(there.Doc, t.Doc)
 }
 
-// isMine reports whether this process runs a turn of a task.
-func (s *taskStore) isMine(t store.Task, turn string) bool {
+// isRunHere reports whether this process runs a turn of a task.
+func (s *taskStore) isRunHere(t store.Task, turn string) bool {
 	return t.Turn == turn && t.Holder == s.holder && t.State == Working
 }
 

@@ -118,7 +118,7 @@ func (s *Sweeper) sweepTask(ctx context.Context, m store.Member, now time.Time) 
 		return w, s.moveEntry(ctx, m, w.Due)
 	}
 	doc := readDocument(m.ID, t)
-	w.Days, w.Due = s.Policy.daysOf(doc), s.Policy.removalTime(doc)
+	w.Days, w.Due = s.Policy.retentionDays(doc), s.Policy.removalTime(doc)
 	if w.Due.After(now) {
 		return w, s.moveEntry(ctx, m, w.Due)
 	}

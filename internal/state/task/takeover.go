@@ -140,7 +140,7 @@ func (s *turnSuccessor) continueSuspended(ctx context.Context) {
 func (s *turnSuccessor) closeLater(id, turn string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		task, err := s.cfg.Store.Task(ctx, id)
-		if err != nil || !s.isMine(task, turn) {
+		if err != nil || !s.isRunHere(task, turn) {
 			return err
 		}
 		run, err := s.openTurn(ctx, turn)

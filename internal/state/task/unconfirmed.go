@@ -107,7 +107,7 @@ func (s *taskStore) undoCreate(id, turn string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		there, err := s.cfg.Store.Task(ctx, id)
 		switch {
-		case err == nil && !s.isMine(there, turn):
+		case err == nil && !s.isRunHere(there, turn):
 			return nil
 		case err == nil:
 			err = s.cfg.Store.DeleteTask(ctx, id)
@@ -123,7 +123,7 @@ func (s *taskStore) undoCreate(id, turn string) func(context.Context) error {
 func (s *taskStore) undoUpdate(id, turn string, before store.Task, ttl time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		there, err := s.cfg.Store.Task(ctx, id)
-		if err != nil || !s.isMine(there, turn) {
+		if err != nil || !s.isRunHere(there, turn) {
 			return err
 		}
 		before.Version = there.Version

@@ -23,7 +23,7 @@ type age struct {
 
 // moveToEnd puts a record behind all others.
 func (a *ages) moveToEnd(at *age, key string) {
-	a.leave(at)
+	a.removeRecord(at)
 	*at = age{key: key, older: a.last}
 	if a.last != nil {
 		a.last.newer = at
@@ -33,8 +33,8 @@ func (a *ages) moveToEnd(at *age, key string) {
 	a.last = at
 }
 
-// leave takes a record out, if it is in.
-func (a *ages) leave(at *age) {
+// removeRecord takes a record out, if it is in.
+func (a *ages) removeRecord(at *age) {
 	if at.key == "" {
 		return
 	}

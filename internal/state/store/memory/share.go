@@ -73,7 +73,7 @@ func (s *Store) enterEnded(t *task) {
 
 // leaveEnded removes a task from those that can make room, if it is one of them.
 func (s *Store) leaveEnded(t *task) {
-	t.share.ended.leave(&t.age)
+	t.share.ended.removeRecord(&t.age)
 	if t.share.ended.first == nil && t.share.place >= 0 {
 		heap.Remove(&s.ended, t.share.place)
 	}
@@ -98,7 +98,7 @@ func (s *Store) dropTask(spared string) bool {
 	}
 	oldest := s.oldestOf(s.ended[0], spared)
 	if oldest == nil { // the record being written is the only one there
-		for _, of := range slices.SortedFunc(slices.Values(s.ended[1:]), bySize) {
+		for _, of := range slices.SortedFunc(slices.Values(s.ended[1:]), compareSize) {
 			if oldest = s.oldestOf(of, spared); oldest != nil {
 				break
 			}
@@ -161,14 +161,14 @@ func (s *Store) itemsOf(key string) [][]byte {
 // largest is a heap of shares, the largest first.
 type largest []*share
 
-// bySize orders shares, the largest first.
-func bySize(a, b *share) int { return cmp.Compare(b.bytes, a.bytes) }
+// compareSize orders shares, the largest first.
+func compareSize(a, b *share) int { return cmp.Compare(b.bytes, a.bytes) }
 
 // Len implements heap.Interface.
 func (l largest) Len() int { return len(l) }
 
 // Less implements heap.Interface.
-func (l largest) Less(i, j int) bool { return bySize(l[i], l[j]) < 0 }
+func (l largest) Less(i, j int) bool { return compareSize(l[i], l[j]) < 0 }
 
 // Swap implements heap.Interface.
 func (l largest) Swap(i, j int) {

@@ -176,8 +176,8 @@ func (s *Store) DeleteTask(ctx context.Context, id string) error {
 	return nil
 }
 
-// isOf reports whether a query asks for a task.
-func (t *task) isOf(q store.Query) bool {
+// matchesQuery reports whether a query asks for a task.
+func (t *task) matchesQuery(q store.Query) bool {
 	return t.Tenant == q.Tenant && (t.User == q.User || q.User == store.AllUsers && store.IsOfAll(t.User)) && (q.Conversation == "" || t.Conversation == q.Conversation) && (q.State == "" || t.State == q.State)
 }
 
@@ -194,7 +194,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	var found []store.Member
 	for t := range s.candidatesOf(q) {
 		m := store.Member{ID: t.id, Score: t.Created.UnixMilli()}
-		if t.isOf(q) && !t.until.hasPassed(s.now) && compareMembers(m, last) < 0 {
+		if t.matchesQuery(q) && !t.until.hasPassed(s.now) && compareMembers(m, last) < 0 {
 			found = append(found, m)
 		}
 	}

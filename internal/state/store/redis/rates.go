@@ -153,7 +153,7 @@ func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (charged store.
 		args = append(args, microseconds(max(w.Period/store.WindowParts, time.Microsecond)), w.Most, w.Cost)
 	}
 	args = append(args, milliseconds(store.KeepCount), milliseconds(store.KeepZero), store.WindowSpan)
-	err = s.runWrite(ctx, "charge_rates", chargeRates, func(reply any) (err error) {
+	err = s.runWriteScript(ctx, "charge_rates", chargeRates, func(reply any) (err error) {
 		charged, err = readCharged(&c, reply)
 		return err
 	}, keys, args...)
@@ -167,22 +167,22 @@ func microseconds(d time.Duration) string {
 
 // readCharged reads the reply of chargeRates.
 func readCharged(c *store.Charge, reply any) (r store.Charged, err error) {
-	parts, ok := listOf(reply, 1+len(c.Levels)+2*(len(c.Counts)+len(c.Windows)))
+	parts, ok := replyList(reply, 1+len(c.Levels)+2*(len(c.Counts)+len(c.Windows)))
 	if !ok {
 		return r, store.ErrDamaged
 	}
-	r.OK = numberOf(parts[0]) == 1
+	r.OK = replyNumber(parts[0]) == 1
 	parts = parts[1:]
 	for range c.Levels {
-		r.Levels = append(r.Levels, time.Duration(numberOf(parts[0])))
+		r.Levels = append(r.Levels, time.Duration(replyNumber(parts[0])))
 		parts = parts[1:]
 	}
 	for range c.Counts {
-		r.Counts = append(r.Counts, store.Running{Turns: int(numberOf(parts[0])), Watchers: int(numberOf(parts[1]))})
+		r.Counts = append(r.Counts, store.Running{Turns: int(replyNumber(parts[0])), Watchers: int(replyNumber(parts[1]))})
 		parts = parts[2:]
 	}
 	for range c.Windows {
-		r.Windows = append(r.Windows, store.Used{N: int(numberOf(parts[0])), Wait: time.Duration(numberOf(parts[1]))})
+		r.Windows = append(r.Windows, store.Used{N: int(replyNumber(parts[0])), Wait: time.Duration(replyNumber(parts[1]))})
 		parts = parts[2:]
 	}
 	return r, nil

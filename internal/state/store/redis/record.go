@@ -21,7 +21,7 @@ func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error
 		if fields[0] == nil {
 			return store.ErrNotFound
 		}
-		v = store.Value{Data: []byte(textOf(fields[1])), Version: numberOf(fields[0])}
+		v = store.Value{Data: []byte(replyText(fields[1])), Version: replyNumber(fields[0])}
 		return nil
 	})
 	return v, err
@@ -39,14 +39,14 @@ func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string
 	for _, p := range items {
 		keys, args = append(keys, p.Key), append(args, p.Item)
 	}
-	err := s.runWrite(ctx, "put_value", putValue, func(reply any) error {
-		fields, ok := listOf(reply, 2)
+	err := s.runWriteScript(ctx, "put_value", putValue, func(reply any) error {
+		fields, ok := replyList(reply, 2)
 		if !ok {
 			return nil
 		}
-		there = store.Value{Version: numberOf(fields[0])}
+		there = store.Value{Version: replyNumber(fields[0])}
 		if there.Version > 0 {
-			there.Data = []byte(textOf(fields[1]))
+			there.Data = []byte(replyText(fields[1]))
 		}
 		return store.ErrConflict
 	}, keys, args...)
@@ -72,7 +72,7 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	if b.Task != "" {
 		keys = append(keys, store.TaskKey(b.Task))
 	}
-	return s.runWrite(ctx, "push_list", pushList, nil, keys, item, milliseconds(ttl), b.Items, b.Bytes)
+	return s.runWriteScript(ctx, "push_list", pushList, nil, keys, item, milliseconds(ttl), b.Items, b.Bytes)
 }
 
 // KeepList changes how long a list is kept.
@@ -117,7 +117,7 @@ func (s *Store) DeleteList(ctx context.Context, key string) error {
 
 // PutIndex adds a member to an index.
 func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
-	return s.runWrite(ctx, "put_index", putIndex, nil, []string{name}, m.Score, m.ID, milliseconds(ttl))
+	return s.runWriteScript(ctx, "put_index", putIndex, nil, []string{name}, m.Score, m.ID, milliseconds(ttl))
 }
 
 // RemoveIndex removes a member of an index.
@@ -143,7 +143,7 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 	err = s.runScript(ctx, "index", readIndex, func(reply any) error {
 		found, _ := reply.([]any)
 		for i := 0; i+1 < len(found); i += 2 {
-			members = append(members, store.Member{ID: textOf(found[i]), Score: numberOf(found[i+1])})
+			members = append(members, store.Member{ID: replyText(found[i]), Score: replyNumber(found[i+1])})
 		}
 		return nil
 	}, []string{name}, command, from, to, r.Limit, score, id)
@@ -161,9 +161,9 @@ func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error
 
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
-	err = s.runWrite(ctx, "add_counter", addCounter, func(reply any) error {
-		sum, _ := listOf(reply, 1)
-		n = numberOf(partOf(sum, 0))
+	err = s.runWriteScript(ctx, "add_counter", addCounter, func(reply any) error {
+		sum, _ := replyList(reply, 1)
+		n = replyNumber(replyPart(sum, 0))
 		return nil
 	}, []string{key}, delta, milliseconds(ttl))
 	return n, err

@@ -120,9 +120,9 @@ func (s *Store) runCommand(ctx context.Context, op string, command func(context.
 	return s.calls.Do(ctx, op, func(ctx context.Context) error { return storeError(command(ctx)) })
 }
 
-// runWrite is runScript for a script that adds data, and may send it together with others.
-func (s *Store) runWrite(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) (err error) {
-	size := sizeOf(args)
+// runWriteScript is runScript for a script that adds data, and may send it together with others.
+func (s *Store) runWriteScript(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) (err error) {
+	size := sizeOfTexts(args)
 	defer func() { s.calls.Wrote(op, size, err) }()
 	if size >= alone {
 		return s.runScript(ctx, op, body, decode, keys, args...)
@@ -134,8 +134,8 @@ func (s *Store) runWrite(ctx context.Context, op string, body string, decode fun
 	})
 }
 
-// sizeOf returns how many bytes the texts among args have.
-func sizeOf(args []any) (n int) {
+// sizeOfTexts returns how many bytes the texts among args have.
+func sizeOfTexts(args []any) (n int) {
 	for _, arg := range args {
 		switch arg := arg.(type) {
 		case string:
@@ -204,18 +204,18 @@ func storeError(err error) error {
 		return store.ErrNotFound
 	case !answered:
 		return store.Carried(movedBytes(err), fmt.Errorf("%w: %w", store.ErrUnavailable, err))
-	case hasCode(err, "OOM"):
+	case hasErrorCode(err, "OOM"):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
-	case hasCode(err, "READONLY"), hasCode(err, "MISCONF"):
+	case hasErrorCode(err, "READONLY"), hasErrorCode(err, "MISCONF"):
 		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, store.ErrReadOnly, err)
-	case hasCode(err, "WRONGTYPE"):
+	case hasErrorCode(err, "WRONGTYPE"):
 		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// hasCode whether an error is of that code.
-func hasCode(err error, code string) bool {
+// hasErrorCode whether an error is of that code.
+func hasErrorCode(err error, code string) bool {
 	return strings.HasPrefix(err.Error(), code+" ") || strings.Contains(err.Error(), "-"+code+" ")
 }
 

@@ -22,7 +22,7 @@ func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl tim
 		key := store.TasksKey(t.Tenant, store.AllUsers, "")
 		keys, args = append(keys, key), append(args, "tenant_index", s.prefix+key)
 	}
-	return s.runWrite(ctx, "create_task", createTask, nil, keys, args...)
+	return s.runWriteScript(ctx, "create_task", createTask, nil, keys, args...)
 }
 
 // Task returns a task.
@@ -54,7 +54,7 @@ func itemOf(b store.Side) any {
 
 // UpdateTask replaces a task.
 func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.runWrite(ctx, "update_task", updateTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.changeArgs(id, t, ttl)...)
+	return s.runWriteScript(ctx, "update_task", updateTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.changeArgs(id, t, ttl)...)
 }
 
 // EndTurn implements store.Ender.
@@ -62,7 +62,7 @@ func (s *Store) EndTurn(ctx context.Context, e store.End) error {
 	args := append(s.changeArgs(e.TaskID, e.Task, e.TTL), e.Log.At, e.Log.N, e.Log.Data, milliseconds(e.Log.TTL), store.MaxLog, s.signals.channelOf(store.LogTopic(e.Turn)),
 		e.Log.Holder.Owner, e.Log.Holder.Epoch, e.Trace, e.Bounds.Items, e.Bounds.Bytes)
 	keys := []string{store.TaskKey(e.TaskID), store.MetaKey(e.TaskID), store.LogKey(e.Turn), store.TraceKey(e.TaskID)}
-	return s.runWrite(ctx, "end_turn", endTurn, decodeEnd, keys, args...)
+	return s.runWriteScript(ctx, "end_turn", endTurn, decodeLogEnd, keys, args...)
 }
 
 // CancelTask asks for a task's end.
@@ -85,7 +85,7 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	}
 	args := append(s.changeArgs(id, c.Task, c.TTL),
 		log, c.Log.At, c.Log.N, c.Log.Data, milliseconds(c.Log.TTL), store.MaxLog, s.signals.channelOf(store.LogTopic(c.LogOf)))
-	return s.runWrite(ctx, "close_task", closeTask, decodeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
+	return s.runWriteScript(ctx, "close_task", closeTask, decodeLogEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
 }
 
 // Orphans returns tasks whose holder lacks a lease.
@@ -93,7 +93,7 @@ func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error
 	err = s.runScript(ctx, "orphans", orphanTasks, func(reply any) error {
 		list, _ := reply.([]any)
 		for _, id := range list {
-			ids = append(ids, textOf(id))
+			ids = append(ids, replyText(id))
 		}
 		return nil
 	}, []string{"sluice:tasks:holders"}, s.prefix, limit)
@@ -121,14 +121,14 @@ func flagText(b bool) string {
 
 // decodePage reads a page of tasks. A reply that no script writes is damaged.
 func decodePage(reply any, page *store.Page) error {
-	parts, ok := listOf(reply, 3)
-	last, okLast := listOf(partOf(parts, 1), 2)
-	found, okFound := partOf(parts, 2).([]any)
+	parts, ok := replyList(reply, 3)
+	last, okLast := replyList(replyPart(parts, 1), 2)
+	found, okFound := replyPart(parts, 2).([]any)
 	if !ok || !okLast || !okFound {
 		return store.ErrDamaged
 	}
 	for _, one := range found {
-		fields, ok := listOf(one, 4)
+		fields, ok := replyList(one, 4)
 		if !ok {
 			return store.ErrDamaged
 		}
@@ -136,10 +136,10 @@ func decodePage(reply any, page *store.Page) error {
 		if err := decodeTask(&t)(fields[2:]); err != nil {
 			return err
 		}
-		page.IDs, page.Tasks = append(page.IDs, textOf(fields[0])), append(page.Tasks, t)
+		page.IDs, page.Tasks = append(page.IDs, replyText(fields[0])), append(page.Tasks, t)
 	}
-	if textOf(parts[0]) != "" {
-		page.Next = store.NewCursor(textOf(last[0]), time.UnixMilli(numberOf(last[1])))
+	if replyText(parts[0]) != "" {
+		page.Next = store.NewCursor(replyText(last[0]), time.UnixMilli(replyNumber(last[1])))
 	}
 	return nil
 }
@@ -148,53 +148,53 @@ func decodePage(reply any, page *store.Page) error {
 // written in another form are zero.
 func decodeTask(t *store.Task) func(any) error {
 	return func(reply any) error {
-		parts, ok := listOf(reply, 2)
-		m, okMeta := listOf(partOf(parts, 1), 10)
+		parts, ok := replyList(reply, 2)
+		m, okMeta := replyList(replyPart(parts, 1), 10)
 		if !ok || !okMeta {
 			return store.ErrDamaged
 		}
-		*t = store.Task{Doc: []byte(textOf(parts[0])), Meta: store.Meta{
-			Holder: store.Holder{Owner: textOf(m[0]), Epoch: numberOf(m[1])},
-			Tenant: textOf(m[2]), User: textOf(m[3]), Conversation: textOf(m[4]), Turn: textOf(m[5]), State: textOf(m[6]),
-			Version: numberOf(m[7]), Cancel: textOf(m[8]) == "1",
+		*t = store.Task{Doc: []byte(replyText(parts[0])), Meta: store.Meta{
+			Holder: store.Holder{Owner: replyText(m[0]), Epoch: replyNumber(m[1])},
+			Tenant: replyText(m[2]), User: replyText(m[3]), Conversation: replyText(m[4]), Turn: replyText(m[5]), State: replyText(m[6]),
+			Version: replyNumber(m[7]), Cancel: replyText(m[8]) == "1",
 		}}
 		if m[9] != nil {
-			t.Created = time.UnixMilli(numberOf(m[9]))
+			t.Created = time.UnixMilli(replyNumber(m[9]))
 		}
 		return nil
 	}
 }
 
-// decodeEnd reads the reply of a script that found another end of the log.
-func decodeEnd(reply any) error {
-	if parts, ok := listOf(reply, 2); ok {
-		return &store.EndError{End: int(numberOf(parts[1]))}
+// decodeLogEnd reads the reply of a script that found another end of the log.
+func decodeLogEnd(reply any) error {
+	if parts, ok := replyList(reply, 2); ok {
+		return &store.EndError{End: int(replyNumber(parts[1]))}
 	}
 	return nil
 }
 
-// listOf returns a reply that has n parts.
-func listOf(reply any, n int) ([]any, bool) {
+// replyList returns a reply that has n parts.
+func replyList(reply any, n int) ([]any, bool) {
 	parts, ok := reply.([]any)
 	return parts, ok && len(parts) == n
 }
 
-// partOf returns an element of a reply, or nil.
-func partOf(parts []any, i int) any {
+// replyPart returns an element of a reply, or nil.
+func replyPart(parts []any, i int) any {
 	if i < len(parts) {
 		return parts[i]
 	}
 	return nil
 }
 
-// textOf returns a reply that is a text, or "".
-func textOf(reply any) string {
+// replyText returns a reply that is a text, or "".
+func replyText(reply any) string {
 	s, _ := reply.(string)
 	return s
 }
 
-// numberOf returns a reply that is a number, or a text that is one; else 0.
-func numberOf(reply any) int64 {
+// replyNumber returns a reply that is a number, or a text that is one; else 0.
+func replyNumber(reply any) int64 {
 	switch n := reply.(type) {
 	case int64:
 		return n
@@ -237,7 +237,7 @@ func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) (alive
 			return err
 		}
 		for i, epoch := range epochs {
-			alive[i] = epoch != nil && textOf(epoch) == strconv.FormatInt(holders[i].Epoch, 10)
+			alive[i] = epoch != nil && replyText(epoch) == strconv.FormatInt(holders[i].Epoch, 10)
 		}
 		return nil
 	})
@@ -254,7 +254,7 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	if a.Side.Key != "" {
 		args = append(args, s.listKey(a.Side), flagText(a.Side.Drop), itemOf(a.Side))
 	}
-	return s.runWrite(ctx, "append_log", appendLog, decodeEnd, keys, args...)
+	return s.runWriteScript(ctx, "append_log", appendLog, decodeLogEnd, keys, args...)
 }
 
 // ReadLog returns entries.
@@ -262,12 +262,12 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 	err = s.runScript(ctx, "read_log", readLog, func(reply any) error {
 		found, _ := reply.([]any)
 		for _, one := range found {
-			fields, ok := listOf(one, 2)
+			fields, ok := replyList(one, 2)
 			if !ok {
 				return store.ErrDamaged
 			}
-			e := store.Entry{Data: []byte(textOf(fields[1]))}
-			if _, err := fmt.Sscanf(textOf(fields[0]), "%d-0", &e.N); err != nil {
+			e := store.Entry{Data: []byte(replyText(fields[1]))}
+			if _, err := fmt.Sscanf(replyText(fields[0]), "%d-0", &e.N); err != nil {
 				return store.ErrDamaged
 			}
 			entries = append(entries, e)

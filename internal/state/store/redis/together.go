@@ -52,7 +52,7 @@ type scripted struct {
 
 // runScript runs a script, and returns its reply.
 func (b *batches) runScript(ctx context.Context, s *scripted) (any, error) {
-	batch := b.addOrSend(s)
+	batch := b.enqueueOrSend(s)
 	if batch == nil {
 		select {
 		case batch = <-s.next:
@@ -79,9 +79,9 @@ func (b *batches) runScript(ctx context.Context, s *scripted) (any, error) {
 	return nil, err
 }
 
-// addOrSend returns the batch that the caller is to send: its own script, if there is a trip for it. Else
+// enqueueOrSend returns the batch that the caller is to send: its own script, if there is a trip for it. Else
 // the script waits.
-func (b *batches) addOrSend(s *scripted) []*scripted {
+func (b *batches) enqueueOrSend(s *scripted) []*scripted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.under < trips {

@@ -190,7 +190,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	} {
 		b := &batches{under: trips}
 		for _, size := range tt.sizes {
-			b.addOrSend(&scripted{size: size})
+			b.enqueueOrSend(&scripted{size: size})
 		}
 		all := append([]*scripted(nil), b.waiting...)
 		b.passTrip()

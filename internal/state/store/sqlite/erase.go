@@ -31,7 +31,7 @@ const (
 // Erase implements store.Eraser.
 func (s *Store) Erase(ctx context.Context) error {
 	pages := 0
-	err := s.runRead(ctx, "erase", func(_ context.Context, tx *tx) error {
+	err := s.runReadCommand(ctx, "erase", func(_ context.Context, tx *tx) error {
 		return tx.readRow("SELECT page_count FROM pragma_page_count", nil, &pages)
 	})
 	for first := 1; err == nil && first <= pages && pages < mostPages; first += erasePages {

@@ -29,7 +29,7 @@ func (t *tx) endOfLog(turn string) (last, size int, err error) {
 
 // AppendLog adds to a log.
 func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) error {
-	err := s.runWrite(ctx, "append_log", func(_ context.Context, tx *tx) error { return tx.appendEntry(turn, a) })
+	err := s.runWriteCommand(ctx, "append_log", func(_ context.Context, tx *tx) error { return tx.appendEntry(turn, a) })
 	if err == nil || errors.Is(err, store.ErrTooLarge) {
 		s.hub.Signal(store.LogTopic(turn))
 	}
@@ -40,7 +40,7 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 // storetest has them.
 func (t *tx) appendEntry(turn string, a store.Append) error {
 	if a.Task != "" {
-		if err := t.isHeld(a.Task, a.Holder); err != nil {
+		if err := t.checkHolder(a.Task, a.Holder); err != nil {
 			return err
 		}
 	}
@@ -72,8 +72,8 @@ func (t *tx) appendEntry(turn string, a store.Append) error {
 	return err
 }
 
-// isHeld returns ErrConflict unless the task is the holder's.
-func (t *tx) isHeld(id string, by store.Holder) error {
+// checkHolder returns ErrConflict unless the task is the holder's.
+func (t *tx) checkHolder(id string, by store.Holder) error {
 	held, err := t.holderOf(id)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && held != by {
 		return store.ErrConflict
@@ -92,7 +92,7 @@ func (t *tx) dropLog(turn string) error {
 
 // ReadLog returns entries.
 func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (entries []store.Entry, err error) {
-	err = s.runRead(ctx, "read_log", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "read_log", func(_ context.Context, tx *tx) error {
 		last, _, err := tx.endOfLog(turn)
 		if err != nil {
 			return err
@@ -113,12 +113,12 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 
 // LogLeft returns how long a log is kept.
 func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
-	err = s.runRead(ctx, "log_left", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "log_left", func(_ context.Context, tx *tx) error {
 		var until int64
 		if err := tx.readRow("SELECT until FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), tx.now}, &until); err != nil {
 			return err
 		}
-		left = tx.remaining(until)
+		left = tx.remainingTime(until)
 		return nil
 	})
 	return left, err
@@ -126,7 +126,7 @@ func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, e
 
 // DropLog removes a log.
 func (s *Store) DropLog(ctx context.Context, turn string) error {
-	err := s.runWrite(ctx, "drop_log", func(_ context.Context, tx *tx) error { return tx.dropLog(turn) })
+	err := s.runWriteCommand(ctx, "drop_log", func(_ context.Context, tx *tx) error { return tx.dropLog(turn) })
 	if err == nil {
 		s.hub.Signal(store.LogTopic(turn))
 	}

@@ -11,7 +11,7 @@ import (
 
 // ChargeRates charges limits. Rates and counts are stored as values.
 func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (charged store.Charged, err error) {
-	err = s.runWrite(ctx, "charge_rates", func(_ context.Context, tx *tx) error {
+	err = s.runWriteCommand(ctx, "charge_rates", func(_ context.Context, tx *tx) error {
 		charged, err = c.Apply(shelf{tx}, s.now())
 		return err
 	})

@@ -31,7 +31,7 @@ func (t *tx) liveValue(key string) (v store.Value, err error) {
 
 // Value returns a record.
 func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error) {
-	err = s.runRead(ctx, "value", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "value", func(_ context.Context, tx *tx) error {
 		v, err = tx.liveValue(key)
 		return err
 	})
@@ -45,7 +45,7 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 
 // PushAndPut implements store.Together: one transaction is one write to the file.
 func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
-	err = s.runWrite(ctx, "put_value", func(_ context.Context, tx *tx) error {
+	err = s.runWriteCommand(ctx, "put_value", func(_ context.Context, tx *tx) error {
 		if there, err = tx.putValue(key, v, ttl); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (t *tx) putValue(key string, v store.Value, ttl time.Duration) (store.Value
 
 // KeepValue changes how long a record is kept.
 func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
-	return s.runWrite(ctx, "keep_value", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "keep_value", func(_ context.Context, tx *tx) error {
 		n, err := tx.exec("UPDATE vals SET until = ? WHERE key = ? AND until > ?", tx.expiryAfter(ttl), key, tx.now)
 		return requireChange(n, err, store.ErrNotFound)
 	})
@@ -86,7 +86,7 @@ func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) er
 
 // DeleteValue removes a record.
 func (s *Store) DeleteValue(ctx context.Context, key string) error {
-	return s.runWrite(ctx, "delete_value", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "delete_value", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM vals WHERE key = ?", key)
 		return err
 	})
@@ -103,7 +103,7 @@ func (t *tx) dropList(key string) error {
 
 // PushList adds an item to a list.
 func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
-	return s.runWrite(ctx, "push_list", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "push_list", func(_ context.Context, tx *tx) error {
 		if b.Task != "" {
 			if _, err := tx.holderOf(b.Task); err != nil {
 				return err
@@ -123,7 +123,7 @@ func (t *tx) pushBounded(key string, item []byte, b store.Bounds, ttl time.Durat
 
 // KeepList changes how long a list is kept.
 func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) error {
-	return s.runWrite(ctx, "keep_list", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "keep_list", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("UPDATE lists SET until = ? WHERE key = ? AND until > ?", tx.expiryAfter(ttl), key, tx.now)
 		return err
 	})
@@ -183,7 +183,7 @@ func (s *Store) List(ctx context.Context, key string, from, limit int) (items []
 	if limit == 0 {
 		limit = -1 // none, for SQLite
 	}
-	err = s.runRead(ctx, "list", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "list", func(_ context.Context, tx *tx) error {
 		return tx.readRows("SELECT data FROM items JOIN lists USING (key) WHERE key = ? AND until > ? ORDER BY seq LIMIT ? OFFSET ?", []any{key, tx.now, limit, from},
 			func(scan func(...any) error) error {
 				var item []byte
@@ -197,7 +197,7 @@ func (s *Store) List(ctx context.Context, key string, from, limit int) (items []
 
 // CutList shortens a list.
 func (s *Store) CutList(ctx context.Context, key string, length int) error {
-	return s.runWrite(ctx, "cut_list", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "cut_list", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM items WHERE key = ?1 AND seq >= (SELECT seq FROM items WHERE key = ?1 ORDER BY seq LIMIT 1 OFFSET ?2)", key, length)
 		return err
 	})
@@ -205,12 +205,12 @@ func (s *Store) CutList(ctx context.Context, key string, length int) error {
 
 // DeleteList removes a list.
 func (s *Store) DeleteList(ctx context.Context, key string) error {
-	return s.runWrite(ctx, "delete_list", func(_ context.Context, tx *tx) error { return tx.dropList(key) })
+	return s.runWriteCommand(ctx, "delete_list", func(_ context.Context, tx *tx) error { return tx.dropList(key) })
 }
 
 // PutIndex adds a member to an index.
 func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
-	return s.runWrite(ctx, "put_index", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "put_index", func(_ context.Context, tx *tx) error {
 		if _, err := tx.exec(expireIndex, name, tx.now); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl t
 
 // RemoveIndex removes a member of an index.
 func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
-	return s.runWrite(ctx, "remove_index", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "remove_index", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM members WHERE name = ? AND id = ?", name, blob(id))
 		return err
 	})
@@ -237,7 +237,7 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 	if r.Descending {
 		sign, order = "<", "score DESC, id DESC"
 	}
-	err = s.runRead(ctx, "index", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "index", func(_ context.Context, tx *tx) error {
 		args := []any{name, r.Min, r.Max, tx.now}
 		if r.After != nil {
 			query, args = query+" AND (score, id) "+sign+" (?, ?)", append(args, r.After.Score, blob(r.After.ID))
@@ -256,7 +256,7 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 
 // CountIndex returns how many members an index has.
 func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error) {
-	err = s.runRead(ctx, "count_index", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "count_index", func(_ context.Context, tx *tx) error {
 		return tx.readRow("SELECT COUNT(*) FROM members JOIN indexes USING (name) WHERE name = ? AND until > ?", []any{name, tx.now}, &n)
 	})
 	return n, err
@@ -264,7 +264,7 @@ func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error
 
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
-	err = s.runWrite(ctx, "add_counter", func(_ context.Context, tx *tx) error {
+	err = s.runWriteCommand(ctx, "add_counter", func(_ context.Context, tx *tx) error {
 		return tx.readRow(`INSERT INTO counters (key, n, until) VALUES (?1, ?2, ?3)
 			ON CONFLICT DO UPDATE SET n = ?2 + CASE WHEN until > ?4 THEN n ELSE 0 END, until = ?3 RETURNING n`, []any{key, delta, tx.expiryAfter(ttl), tx.now}, &n)
 	})
@@ -273,7 +273,7 @@ func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl tim
 
 // Counter returns the sum.
 func (s *Store) Counter(ctx context.Context, key string) (n int64, err error) {
-	err = s.runRead(ctx, "counter", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "counter", func(_ context.Context, tx *tx) error {
 		err := tx.readRow("SELECT n FROM counters WHERE key = ? AND until > ?", []any{key, tx.now}, &n)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

@@ -60,8 +60,8 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// migrate brings the schema up to date.
-func (s *Store) migrate(ctx context.Context) error {
+// migrateSchema brings the schema up to date.
+func (s *Store) migrateSchema(ctx context.Context) error {
 	version, err := s.schemaVersion(ctx)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (s *Store) openFile(ctx context.Context, cfg Config) (err error) {
 	if s.db, err = openConnection(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(2000)&_pragma=synchronous(NORMAL)&_pragma=secure_delete(1)&_txlock=immediate"); err != nil {
 		return err
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrateSchema(ctx); err != nil {
 		return err
 	}
 	// The process with the owner's lock is alone: each lease in the file belongs to a dead process,
@@ -213,14 +213,14 @@ func (s *Store) Signal(_ context.Context, topic string) error {
 // Watch begins to watch a topic.
 func (s *Store) Watch(topic string) *store.Watch { return s.hub.Watch(topic) }
 
-// runRead runs a command that only reads.
-func (s *Store) runRead(ctx context.Context, op string, command func(context.Context, *tx) error) error {
+// runReadCommand runs a command that only reads.
+func (s *Store) runReadCommand(ctx context.Context, op string, command func(context.Context, *tx) error) error {
 	_, err := s.runTransaction(ctx, op, command)
 	return err
 }
 
-// runWrite runs a command in a transaction. An error undoes it.
-func (s *Store) runWrite(ctx context.Context, op string, command func(context.Context, *tx) error) error {
+// runWriteCommand runs a command in a transaction. An error undoes it.
+func (s *Store) runWriteCommand(ctx context.Context, op string, command func(context.Context, *tx) error) error {
 	if s.isPurgeDue() {
 		if err := s.calls.Do(ctx, "purge", func(ctx context.Context) error { return storeError(s.purgeExpired(ctx)) }); err != nil {
 			return err
@@ -295,8 +295,8 @@ func (t *tx) expiryAfter(ttl time.Duration) int64 {
 	return t.now + max(ttl.Milliseconds(), 1)
 }
 
-// remaining returns how long it is until a record expires; 0: it does not.
-func (t *tx) remaining(until int64) time.Duration {
+// remainingTime returns how long it is until a record expires; 0: it does not.
+func (t *tx) remainingTime(until int64) time.Duration {
 	if until == never {
 		return 0
 	}

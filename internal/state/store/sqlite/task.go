@@ -55,7 +55,7 @@ func (t *tx) holderOf(id string) (h store.Holder, err error) {
 
 // CreateTask adds a task.
 func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.runWrite(ctx, "create_task", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "create_task", func(_ context.Context, tx *tx) error {
 		if _, err := tx.exec(expireTask, blob(id), tx.now); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func requireChange(n int64, err, otherwise error) error {
 
 // Task returns a task.
 func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.runRead(ctx, "task", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "task", func(_ context.Context, tx *tx) error {
 		t, err = tx.liveTask(id)
 		return err
 	})
@@ -89,7 +89,7 @@ func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
 
 // UpdateTask replaces a task.
 func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.runWrite(ctx, "update_task", func(_ context.Context, tx *tx) error { return tx.updateTask(id, t, ttl) })
+	return s.runWriteCommand(ctx, "update_task", func(_ context.Context, tx *tx) error { return tx.updateTask(id, t, ttl) })
 }
 
 // updateTask changes a task of the version that the caller saw.
@@ -108,7 +108,7 @@ func (t *tx) updateTask(id string, by store.Task, ttl time.Duration) error {
 
 // EndTurn implements store.Ender: one transaction is one write to the file.
 func (s *Store) EndTurn(ctx context.Context, e store.End) error {
-	err := s.runWrite(ctx, "end_turn", func(_ context.Context, tx *tx) error {
+	err := s.runWriteCommand(ctx, "end_turn", func(_ context.Context, tx *tx) error {
 		e.Log.Side = store.Side{}
 		if err := tx.appendEntry(e.Turn, e.Log); err != nil {
 			return err
@@ -126,7 +126,7 @@ func (s *Store) EndTurn(ctx context.Context, e store.End) error {
 
 // CancelTask asks for a task's end.
 func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.runWrite(ctx, "cancel_task", func(_ context.Context, tx *tx) error {
+	err = s.runWriteCommand(ctx, "cancel_task", func(_ context.Context, tx *tx) error {
 		if _, err := tx.exec("UPDATE tasks SET cancel = 1 WHERE id = ?", blob(id)); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err er
 
 // DeleteTask removes a task.
 func (s *Store) DeleteTask(ctx context.Context, id string) error {
-	return s.runWrite(ctx, "delete_task", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "delete_task", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM tasks WHERE id = ?", blob(id))
 		return err
 	})
@@ -163,7 +163,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 		shown = "x'' AS " + columns
 	}
 	wanted, args := listCondition(q, last)
-	err = s.runRead(ctx, "tasks", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "tasks", func(_ context.Context, tx *tx) error {
 		// For a search in pieces, end is the last task of this piece. The next piece continues from
 		// it.
 		end, err := tx.endOfSearch(q, wanted, args)
@@ -229,7 +229,7 @@ func (t *tx) endOfSearch(q store.Query, from string, args []any) (*store.Member,
 
 // Orphans returns tasks whose holder lacks a lease.
 func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
-	err = s.runRead(ctx, "orphans", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "orphans", func(_ context.Context, tx *tx) error {
 		return tx.readRows(`SELECT id FROM tasks t WHERE owner <> '' AND until > ?1 AND NOT EXISTS
 			(SELECT 1 FROM leases l WHERE l.owner = t.owner AND l.epoch = t.epoch AND l.until > ?1) LIMIT ?2`, []any{tx.now, limit},
 			func(scan func(...any) error) error {
@@ -244,7 +244,7 @@ func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error
 
 // CloseTask ends an orphan.
 func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error {
-	err := s.runWrite(ctx, "close_task", func(_ context.Context, tx *tx) error {
+	err := s.runWriteCommand(ctx, "close_task", func(_ context.Context, tx *tx) error {
 		t, err := tx.liveTask(id)
 		if err != nil {
 			return err
@@ -276,7 +276,7 @@ func (t *tx) hasLease(h store.Holder) (alive bool, err error) {
 
 // RenewLease takes or prolongs a lease.
 func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
-	return s.runWrite(ctx, "renew_lease", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "renew_lease", func(_ context.Context, tx *tx) error {
 		n, err := tx.exec(`INSERT INTO leases (owner, epoch, until) VALUES (?1, ?2, ?3)
 			ON CONFLICT DO UPDATE SET epoch = ?2, until = ?3 WHERE epoch <= ?2 OR until <= ?4`, h.Owner, h.Epoch, tx.expiryAfter(ttl), tx.now)
 		return requireChange(n, err, store.ErrConflict)
@@ -285,7 +285,7 @@ func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duratio
 
 // ReleaseLease gives a lease back.
 func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
-	return s.runWrite(ctx, "release_lease", func(_ context.Context, tx *tx) error {
+	return s.runWriteCommand(ctx, "release_lease", func(_ context.Context, tx *tx) error {
 		_, err := tx.exec("DELETE FROM leases WHERE owner = ? AND epoch = ?", h.Owner, h.Epoch)
 		return err
 	})
@@ -294,7 +294,7 @@ func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
 // LeasesAlive reports for each holder whether it has its lease.
 func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) (alive []bool, err error) {
 	alive = make([]bool, len(holders))
-	err = s.runRead(ctx, "leases", func(_ context.Context, tx *tx) error {
+	err = s.runReadCommand(ctx, "leases", func(_ context.Context, tx *tx) error {
 		for i, h := range holders {
 			if alive[i], err = tx.hasLease(h); err != nil {
 				return err

@@ -70,7 +70,7 @@ func (l *listener) recordOf(input string, result *stream.Result, err error) reco
 	if c := result.Checks; c != nil && c.Markdown != "" { // the events have reported the form of a channel
 		r.Answer = clipText(strings.TrimSpace(c.Markdown), l.Max)
 	}
-	r.Steps = stepsOf(result.TurnMessages)
+	r.Steps = stepsOfAgents(result.TurnMessages)
 	return r
 }
 

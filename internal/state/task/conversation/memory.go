@@ -108,13 +108,13 @@ func (m *Memory) newestWithin(turns []record) []record {
 	first := chat.Bounds{Messages: m.cfg.MaxMessages, Length: m.cfg.MaxTokens}.First(len(turns), func(i int) (int, int) { return sizes[i][0], sizes[i][1] })
 	turns = turns[first:]
 	if len(turns) == 1 {
-		turns = []record{m.fitTurn(turns[0])}
+		turns = []record{m.shortenTurn(turns[0])}
 	}
 	return turns
 }
 
-// fitTurn makes one turn keep the bounds.
-func (m *Memory) fitTurn(r record) record {
+// shortenTurn makes one turn keep the bounds.
+func (m *Memory) shortenTurn(r record) record {
 	for {
 		messages, tokens := r.countSize()
 		switch {
@@ -177,7 +177,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		return result, err
 	}
 	turn := said.recordOf(req.Input, &result, causeOf(ctx, err))
-	turn.At, turn.ShownTurns = lineOf(&own, &result), turns+1
+	turn.At, turn.ShownTurns = shownTimeLine(&own, &result), turns+1
 	result.TurnMessages = nil // it was for this
 	if lost := m.appendTurn(context.WithoutCancel(ctx), key, &turn); lost != nil && said.err == nil && ctx.Err() == nil {
 		if failed := reportFailure(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
@@ -187,9 +187,9 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	return result, err
 }
 
-// lineOf returns the line of the time that stood with the input. A paused turn showed its line to
+// shownTimeLine returns the line of the time that stood with the input. A paused turn showed its line to
 // the model when it began, so its State has the line.
-func lineOf(req *chat.Request, result *stream.Result) string {
+func shownTimeLine(req *chat.Request, result *stream.Result) string {
 	if req.Resumed != nil {
 		for i := range result.TurnMessages {
 			if line := result.TurnMessages[i].Line; line != "" {

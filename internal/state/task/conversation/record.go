@@ -46,12 +46,12 @@ type call struct {
 // maxResult bounds a result, and the arguments of a call that goes back, in bytes.
 const maxResult = 2 << 10
 
-// stepsOf takes over what agents did. Their thoughts are left out, and so is their text, as the
+// stepsOfAgents takes over what agents did. Their thoughts are left out, and so is their text, as the
 // answer has it.
-func stepsOf(made []chat.TurnMessages) (steps []step) {
+func stepsOfAgents(made []chat.TurnMessages) (steps []step) {
 	for _, m := range made {
 		for i := 0; i+1 < len(m.Messages); i++ {
-			if s, ok := stepOf(&m.Messages[i], &m.Messages[i+1]); ok {
+			if s, ok := stepOfMessage(&m.Messages[i], &m.Messages[i+1]); ok {
 				steps = append(steps, s)
 			}
 		}
@@ -59,8 +59,8 @@ func stepsOf(made []chat.TurnMessages) (steps []step) {
 	return steps
 }
 
-// stepOf takes over a message with calls. Calls and results are in the same order.
-func stepOf(said, results *chat.Message) (step, bool) {
+// stepOfMessage takes over a message with calls. Calls and results are in the same order.
+func stepOfMessage(said, results *chat.Message) (step, bool) {
 	s := step{Origin: said.Origin, Maker: said.Maker}
 	n := 0
 	for i := range said.Parts {

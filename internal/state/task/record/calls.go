@@ -46,9 +46,9 @@ func (r *Recorder) Context(ctx context.Context, began time.Time) context.Context
 	return trace.Within(ctx, func(below trace.Recorder) trace.Recorder { return &noter{below: below, calls: &r.models} })
 }
 
-// claimCall returns the begin of the model call that now speaks for who, and sets its step. Without
+// claimModelCall returns the begin of the model call that now speaks for who, and sets its step. Without
 // such a call it returns at.
-func (m *modelCalls) claimCall(who *stream.Attribution, step int, at time.Duration) time.Duration {
+func (m *modelCalls) claimModelCall(who *stream.Attribution, step int, at time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range m.list {
@@ -75,7 +75,7 @@ func (r *Recorder) addModelCalls() {
 	r.models.mu.Lock()
 	defer r.models.mu.Unlock()
 	for _, c := range r.models.list {
-		if c.step < 0 && !r.addStep(c) {
+		if c.step < 0 && !r.addModelStep(c) {
 			return
 		}
 		c.fillStep(&r.part.Steps[c.step])
@@ -104,8 +104,8 @@ func (c *modelCall) fillStep(s *Step) {
 	}
 }
 
-// addStep gives a call a step of its own. ok is false if the part is full.
-func (r *Recorder) addStep(c *modelCall) (ok bool) {
+// addModelStep gives a call a step of its own. ok is false if the part is full.
+func (r *Recorder) addModelStep(c *modelCall) (ok bool) {
 	i := r.beginStep(Step{Name: cmp.Or(c.purpose, Speak), ParentID: r.stepAbove(c), Agent: c.speaker.AgentID, NodeID: c.speaker.NodeID, SessionID: c.speaker.SessionID}, "", c.began)
 	if i < 0 {
 		return false
@@ -171,12 +171,12 @@ func (n *noter) Begin(kind trace.Kind, operation, subject string) trace.Recorder
 	case spanRoute:
 		next.purpose = stepRouter
 	case trace.Chat:
-		next.call = n.calls.addCall(n.speaker, n.purpose, subject)
+		next.call = n.calls.addModelCall(n.speaker, n.purpose, subject)
 	}
 	return next
 }
 
-func (m *modelCalls) addCall(who stream.Attribution, purpose, model string) *modelCall {
+func (m *modelCalls) addModelCall(who stream.Attribution, purpose, model string) *modelCall {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &modelCall{speaker: who, purpose: purpose, model: model, began: time.Since(m.began), step: -1}

@@ -71,7 +71,7 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	case *stream.Reset:
 		r.retractText(ev)
 	case *stream.InnerDelta:
-		r.sayInner(ev, at)
+		r.addInnerText(ev, at)
 	case *stream.Thinking:
 		r.speechStep(&ev.Attribution, at)
 	case *stream.ToolStarted:
@@ -102,9 +102,9 @@ func (r *Recorder) addText(a *stream.Attribution, text string, at time.Duration)
 	}
 }
 
-// sayInner adds to the text of an agent. The text of a tool's node is the result of its call, so it
+// addInnerText adds to the text of an agent. The text of a tool's node is the result of its call, so it
 // is left out.
-func (r *Recorder) sayInner(ev *stream.InnerDelta, at time.Duration) {
+func (r *Recorder) addInnerText(ev *stream.InnerDelta, at time.Duration) {
 	if ev.AgentID != "" {
 		r.addText(&ev.Attribution, ev.Delta, at)
 	}
@@ -187,7 +187,7 @@ func (r *Recorder) speechStep(a *stream.Attribution, at time.Duration) int {
 		i = -1
 	}
 	if i < 0 {
-		at = r.models.claimCall(a, len(r.part.Steps), at)
+		at = r.models.claimModelCall(a, len(r.part.Steps), at)
 		i = r.beginStep(Step{Name: Speak, ParentID: r.parentStep(*a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, "", at)
 		if i >= 0 {
 			r.open[i].speaker, r.open[i].lane = *a, true
@@ -203,15 +203,15 @@ func (r *Recorder) parentStep(a stream.Attribution) string {
 		return ""
 	}
 	for i := len(r.part.Steps) - 1; i > 0; i-- {
-		if s := &r.part.Steps[i]; s.isOf(a) {
+		if s := &r.part.Steps[i]; s.belongsTo(a) {
 			return s.ID
 		}
 	}
 	return ""
 }
 
-// isOf reports whether a step is the speaker's: that of the node, or else of the agent.
-func (s *Step) isOf(a stream.Attribution) bool {
+// belongsTo reports whether a step is the speaker's: that of the node, or else of the agent.
+func (s *Step) belongsTo(a stream.Attribution) bool {
 	if a.NodeID != "" {
 		return s.Name == stepNode && s.NodeID == a.NodeID
 	}
@@ -310,14 +310,14 @@ func (r *Recorder) recordAgent(ev *stream.AgentRun, at time.Duration) {
 	if ev.Usage != nil {
 		s.Usage = &Usage{Input: ev.Usage.Input, Output: ev.Usage.Output, Thinking: ev.Usage.Thinking}
 	}
-	r.endSpeech(func(s *Step) bool { return s.isBy(ev) }, at)
+	r.endSpeech(func(s *Step) bool { return s.isStepOfAgent(ev) }, at)
 	r.endSession(ev)
 	i = r.findStep(key)
 	r.endStep(i, at-r.open[i].began)
 }
 
-// isBy reports whether a step is of an agent that runs in no node.
-func (s *Step) isBy(ev *stream.AgentRun) bool {
+// isStepOfAgent reports whether a step is of an agent that runs in no node.
+func (s *Step) isStepOfAgent(ev *stream.AgentRun) bool {
 	return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID
 }
 
@@ -417,7 +417,7 @@ func (r *Recorder) recordFailure(ev *stream.Error, at time.Duration) {
 		turn.Status = Info
 	}
 	if ev.Type == fault.TurnLost { // their ends were not seen
-		r.markCut()
+		r.markAsCut()
 	}
 }
 
@@ -439,8 +439,8 @@ func (r *Recorder) recordDone(ev *stream.Done) {
 	r.endOpenSteps()
 }
 
-// markCut marks the open steps as cut.
-func (r *Recorder) markCut() {
+// markAsCut marks the open steps as cut.
+func (r *Recorder) markAsCut() {
 	for _, o := range r.open[1:] {
 		r.part.Steps[o.step].Status = Warning
 	}
@@ -459,7 +459,7 @@ func (r *Recorder) endOpenSteps() {
 func (r *Recorder) Part(over bool) *Part {
 	if over && len(r.open) > 0 {
 		r.part.Steps[0].Status = Warning
-		r.markCut()
+		r.markAsCut()
 		r.endOpenSteps()
 	}
 	for _, o := range r.open {

@@ -93,7 +93,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if asked.addBody(large); asked.body != nil || !asked.lost.Load() {
 		t.Errorf("%d bytes of a request are kept", len(asked.body))
 	}
-	if answered.add(Entry{Kind: kindOut, Data: &large}); answered.pending != nil || !answered.lost.Load() {
+	if answered.addEntry(Entry{Kind: kindOut, Data: &large}); answered.pending != nil || !answered.lost.Load() {
 		t.Errorf("%d entries are kept", len(answered.pending))
 	}
 	r := &Recorder{queue: make(chan item, 2)} // nobody writes

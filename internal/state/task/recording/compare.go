@@ -23,7 +23,7 @@ func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error 
 			continue
 		}
 		if speed > 0 {
-			if err := waitFor(ctx, began, e.At, speed); err != nil {
+			if err := waitForTime(ctx, began, e.At, speed); err != nil {
 				return err
 			}
 		}
@@ -34,8 +34,8 @@ func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error 
 	return nil
 }
 
-// waitFor waits until at microseconds of the recording have passed, at this speed.
-func waitFor(ctx context.Context, began time.Time, at int64, speed float64) error {
+// waitForTime waits until at microseconds of the recording have passed, at this speed.
+func waitForTime(ctx context.Context, began time.Time, at int64, speed float64) error {
 	due := time.Duration(float64(at)/speed) * time.Microsecond
 	select {
 	case <-time.After(due - time.Since(began)):
@@ -71,7 +71,7 @@ func (d *Difference) String() string {
 // Parallel speakers may come in another order: it is chance which of two branches is faster. If
 // each says the same in its own order, reordered is true, and nothing differs.
 func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
-	a, b := framesOf(r.Body()), framesOf(rerun)
+	a, b := comparedEvents(r.Body()), comparedEvents(rerun)
 	whole := b
 	if r.isAborted() {
 		a = a[:max(0, len(a)-1)] // the last one may be a part
@@ -80,8 +80,8 @@ func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
 	if d = firstDifference(normalizeFrames(a), normalizeFrames(b)); d == nil {
 		return nil, false
 	}
-	rest := lanesOf(whole)
-	for _, said := range lanesOf(a) {
+	rest := eventsBySpeaker(whole)
+	for _, said := range eventsBySpeaker(a) {
 		i := slices.IndexFunc(rest, func(other []string) bool {
 			if r.isAborted() { // another one may have come first
 				other = other[:min(len(said), len(other))]
@@ -116,8 +116,8 @@ func firstDifference(a, b []string) *Difference {
 	return nil
 }
 
-// framesOf splits a body into the events that are compared.
-func framesOf(body []byte) (all []string) {
+// comparedEvents splits a body into the events that are compared.
+func comparedEvents(body []byte) (all []string) {
 	for part := range bytes.SplitSeq(body, []byte("\n\n")) {
 		text := string(part)
 		if text != "" && !strings.HasPrefix(text, ":") && !strings.Contains(text, `"phase":"composing"`) {
@@ -136,9 +136,9 @@ func normalizeFrames(frames []string) (all []string) {
 	return all
 }
 
-// lanesOf returns the events of each speaker in their order, the longest list first. A list that
+// eventsBySpeaker returns the events of each speaker in their order, the longest list first. A list that
 // sums up several speakers is sorted.
-func lanesOf(frames []string) (all [][]string) {
+func eventsBySpeaker(frames []string) (all [][]string) {
 	by := map[string][]string{}
 	for _, text := range frames {
 		key := fmt.Sprint(speaker.FindAllString(text, -1))
@@ -220,4 +220,4 @@ func (r *Recording) isAborted() bool {
 }
 
 // Events returns how many events are compared.
-func (r *Recording) Events() int { return len(framesOf(r.Body())) }
+func (r *Recording) Events() int { return len(comparedEvents(r.Body())) }

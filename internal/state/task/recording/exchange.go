@@ -35,13 +35,13 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t.Begin(r.why)
 	n := t.nextNumber(&t.exchanges)
-	t.add(Entry{Kind: kindAsk, N: n, Method: req.Method, URL: upstreamTarget(req.URL), Data: bodyOf(req)})
+	t.addEntry(Entry{Kind: kindAsk, N: n, Method: req.Method, URL: upstreamTarget(req.URL), Data: copyRequestBody(req)})
 	resp, err := r.next.RoundTrip(req)
 	if err != nil {
-		t.add(Entry{Kind: kindClose, N: n, Lost: lostBy(req.Context(), err)})
+		t.addEntry(Entry{Kind: kindClose, N: n, Lost: failureReason(req.Context(), err)})
 		return nil, err
 	}
-	t.add(Entry{Kind: kindAnswer, N: n, Status: resp.StatusCode, Header: selectHeaders(resp.Header, "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms")})
+	t.addEntry(Entry{Kind: kindAnswer, N: n, Status: resp.StatusCode, Header: selectHeaders(resp.Header, "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms")})
 	resp.Body = &recordedBody{ReadCloser: resp.Body, turn: t, n: n, ctx: req.Context()}
 	return resp, nil
 }
@@ -68,8 +68,8 @@ func upstreamTarget(u *url.URL) string {
 	return u.Path + "?" + query.Encode()
 }
 
-// bodyOf returns a copy of a request's body.
-func bodyOf(req *http.Request) *Text {
+// copyRequestBody returns a copy of a request's body.
+func copyRequestBody(req *http.Request) *Text {
 	if req.GetBody == nil {
 		return nil
 	}
@@ -94,8 +94,8 @@ func selectHeaders(h http.Header, names ...string) http.Header {
 	return out
 }
 
-// lostBy says how an exchange failed.
-func lostBy(ctx context.Context, err error) string {
+// failureReason says how an exchange failed.
+func failureReason(ctx context.Context, err error) string {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return lostCancelled
 	}
@@ -115,12 +115,12 @@ type recordedBody struct {
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.turn.add(Entry{Kind: kindData, N: b.n, Data: copyText(p[:n])})
+		b.turn.addEntry(Entry{Kind: kindData, N: b.n, Data: copyText(p[:n])})
 	}
 	if err != nil {
 		lost := ""
 		if err != io.EOF {
-			lost = lostBy(b.ctx, err)
+			lost = failureReason(b.ctx, err)
 		}
 		b.recordClose(lost)
 	}
@@ -134,5 +134,5 @@ func (b *recordedBody) Close() error {
 }
 
 func (b *recordedBody) recordClose(lost string) {
-	b.closeOnce.Do(func() { b.turn.add(Entry{Kind: kindClose, N: b.n, Lost: lost}) })
+	b.closeOnce.Do(func() { b.turn.addEntry(Entry{Kind: kindClose, N: b.n, Lost: lost}) })
 }

@@ -148,13 +148,13 @@ func (p *Player) awaitEntry(ctx context.Context, i int) {
 		case <-changed:
 			continue
 		case <-patience.C:
-			p.giveIn(p.before[i])
+			p.countAsCome(p.before[i])
 		case <-ctx.Done():
 			return
 		}
 	}
 	if speed := p.playSpeed(); speed > 0 {
-		_ = waitFor(ctx, p.began, p.entries[i].At, speed)
+		_ = waitForTime(ctx, p.began, p.entries[i].At, speed)
 	}
 }
 
@@ -166,8 +166,8 @@ func (p *Player) playSpeed() float64 {
 	return max(p.Speed, 0)
 }
 
-// giveIn counts the entries that an input has waited for as come.
-func (p *Player) giveIn(to counts) {
+// countAsCome counts the entries that an input has waited for as come.
+func (p *Player) countAsCome(to counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = counts{max(p.now.asks, to.asks), max(p.now.calls, to.calls), max(p.now.frames, to.frames)}

@@ -219,7 +219,7 @@ func (r *Recorder) dropFile(t *Turn) {
 // trimFolder removes the oldest recordings until the folder keeps its bound. Files that are being
 // written stay.
 func (r *Recorder) trimFolder() error {
-	all, total, err := r.listFiles()
+	all, total, err := r.listRecordings()
 	if err != nil {
 		return err
 	}
@@ -244,8 +244,8 @@ type storedFile struct {
 	size int64
 }
 
-// listFiles returns the recordings, the oldest first, and the size of all.
-func (r *Recorder) listFiles() (all []storedFile, total int64, err error) {
+// listRecordings returns the recordings, the oldest first, and the size of all.
+func (r *Recorder) listRecordings() (all []storedFile, total int64, err error) {
 	entries, err := os.ReadDir(r.cfg.Dir)
 	if err != nil {
 		return nil, 0, err

@@ -232,7 +232,7 @@ func Read(r io.Reader) (*Recording, error) {
 	sum := sha256.New()
 	out := new(Recording)
 	for lines := 0; ; lines++ {
-		line, err := readLine(in)
+		line, err := readNextLine(in)
 		switch {
 		case err == errLong && lines == 0 && !bytes.HasPrefix(line, []byte(magic)):
 			return nil, errNone
@@ -255,7 +255,7 @@ func Read(r io.Reader) (*Recording, error) {
 				return nil, fmt.Errorf("%w (line %d)", errAltered, lines+1)
 			}
 			if e.Kind == end {
-				return out, checkEnd(in, line, sealLine(lines, sum.Sum(nil)))
+				return out, checkLastLine(in, line, sealLine(lines, sum.Sum(nil)))
 			}
 			if e.Kind == kindNote {
 				out.Continues = e.Lost
@@ -269,8 +269,8 @@ func Read(r io.Reader) (*Recording, error) {
 // errLong says that a line has more than maxLine bytes.
 var errLong = errors.New("the line is too long")
 
-// readLine returns the next line with its end. With an error the line is not whole.
-func readLine(in *bufio.Reader) (line []byte, err error) {
+// readNextLine returns the next line with its end. With an error the line is not whole.
+func readNextLine(in *bufio.Reader) (line []byte, err error) {
 	for len(line) <= maxLine {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
@@ -307,8 +307,8 @@ func sealLine(lines int, sum []byte) []byte {
 	return append(line, '\n')
 }
 
-// checkEnd compares the last line with the expected one.
-func checkEnd(in *bufio.Reader, line, want []byte) error {
+// checkLastLine compares the last line with the expected one.
+func checkLastLine(in *bufio.Reader, line, want []byte) error {
 	if _, err := in.ReadByte(); err != io.EOF || !bytes.Equal(line, want) {
 		return errAltered
 	}

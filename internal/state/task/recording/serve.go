@@ -25,7 +25,7 @@ func (r *Recorder) Handler(next http.Handler, stored bool) http.Handler {
 		defer func() {
 			p := recover()
 			if p != nil {
-				t.add(Entry{Kind: kindAbort})
+				t.addEntry(Entry{Kind: kindAbort})
 			}
 			t.sealTurn()
 			if p != nil {
@@ -88,7 +88,7 @@ func (r *reply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func (r *reply) WriteHeader(status int) {
 	if !r.begun && status >= 200 {
 		r.begun = true
-		r.turn.add(Entry{Kind: kindReply, Status: status, Header: selectHeaders(r.Header(), "Content-Type", "X-Request-Id")})
+		r.turn.addEntry(Entry{Kind: kindReply, Status: status, Header: selectHeaders(r.Header(), "Content-Type", "X-Request-Id")})
 	}
 	r.ResponseWriter.WriteHeader(status)
 }
@@ -100,7 +100,7 @@ func (r *reply) Write(p []byte) (int, error) {
 	}
 	n, err := r.ResponseWriter.Write(p)
 	if n > 0 {
-		r.turn.add(Entry{Kind: kindOut, Data: copyText(p[:n])})
+		r.turn.addEntry(Entry{Kind: kindOut, Data: copyText(p[:n])})
 	}
 	return n, err
 }

@@ -38,15 +38,15 @@ func (t *Turn) recordOffer(of string, set *tool.Set) {
 		if t.sets == nil {
 			t.sets = map[any]int{}
 		}
-		e.Set, e.Tools = len(t.sets)+1, setOf(set)
+		e.Set, e.Tools = len(t.sets)+1, recordedSet(set)
 		t.sets[set] = e.Set
 	}
 	t.mu.Unlock()
-	t.add(e)
+	t.addEntry(e)
 }
 
-// setOf returns a set as it is recorded.
-func setOf(set *tool.Set) *Set {
+// recordedSet returns a set as it is recorded.
+func recordedSet(set *tool.Set) *Set {
 	out := &Set{Specs: set.Specs}
 	for _, u := range set.Unavailable {
 		out.Unavailable = append(out.Unavailable, Unavailable{u.Server, *failureOf(u.Err)})
@@ -67,7 +67,7 @@ func (s *Set) toolSet() *tool.Set {
 // Named returns the name that ask gives a server's tool, and records it.
 func (r *Recorder) Named(ctx context.Context, server, name string, ask func() string) string {
 	known := ask()
-	From(ctx).add(Entry{Kind: kindName, Of: server + "/" + name, Data: copyText([]byte(known))})
+	From(ctx).addEntry(Entry{Kind: kindName, Of: server + "/" + name, Data: copyText([]byte(known))})
 	return known
 }
 
@@ -78,10 +78,10 @@ func (r recordedTools) Call(ctx context.Context, call tool.Call) (tool.Result, e
 		return r.next.Call(ctx, call)
 	}
 	n := t.nextNumber(&t.calls)
-	t.add(Entry{Kind: kindCall, N: n, Of: r.of, Tool: call.Name, CallID: call.ID, Data: copyText(call.Arguments)})
+	t.addEntry(Entry{Kind: kindCall, N: n, Of: r.of, Tool: call.Name, CallID: call.ID, Data: copyText(call.Arguments)})
 	if report := tool.ReportOf(ctx); report != nil {
 		ctx = tool.WithProgress(ctx, func(p tool.Progress) {
-			t.add(Entry{Kind: kindProgress, N: n, Progress: &p})
+			t.addEntry(Entry{Kind: kindProgress, N: n, Progress: &p})
 			report(p)
 		})
 	}
@@ -90,6 +90,6 @@ func (r recordedTools) Call(ctx context.Context, call tool.Call) (tool.Result, e
 	if err != nil && ctx.Err() != nil {
 		e.Lost = lostCancelled
 	}
-	t.add(e)
+	t.addEntry(e)
 	return result, err
 }

@@ -76,8 +76,8 @@ func (t *Turn) noteContinues(continues string) {
 	}
 }
 
-// add records an entry that happens now.
-func (t *Turn) add(e Entry) {
+// addEntry records an entry that happens now.
+func (t *Turn) addEntry(e Entry) {
 	if t == nil || t.lost.Load() {
 		return
 	}

@@ -68,5 +68,5 @@ func StartWithClock(t testing.TB, binary string, required bool, args ...string) 
 		t.Fatalf("%v\n%s", err, out)
 	}
 	move(0)
-	return startWith(t, binary, required, []string{"LD_PRELOAD=" + library, "CLOCK_OFFSET=" + offset}, args), move
+	return startWithEnv(t, binary, required, []string{"LD_PRELOAD=" + library, "CLOCK_OFFSET=" + offset}, args), move
 }

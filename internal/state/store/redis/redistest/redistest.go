@@ -31,11 +31,11 @@ type Server struct {
 // test is skipped, or fails if it is required.
 func Start(t testing.TB, binary string, required bool, args ...string) *Server {
 	t.Helper()
-	return startWith(t, binary, required, nil, args)
+	return startWithEnv(t, binary, required, nil, args)
 }
 
-// startWith is Start with more variables in the server's environment.
-func startWith(t testing.TB, binary string, required bool, env, args []string) *Server {
+// startWithEnv is Start with more variables in the server's environment.
+func startWithEnv(t testing.TB, binary string, required bool, env, args []string) *Server {
 	t.Helper()
 	path, err := exec.LookPath(binary)
 	switch {
@@ -91,12 +91,12 @@ func (s *Server) Kill() {
 }
 
 // Pause makes the server hang: it takes connections and answers nothing.
-func (s *Server) Pause(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
+func (s *Server) Pause(t testing.TB) { s.sendSignal(t, syscall.SIGSTOP) }
 
 // Resume lets it continue.
-func (s *Server) Resume(t testing.TB) { s.signal(t, syscall.SIGCONT) }
+func (s *Server) Resume(t testing.TB) { s.sendSignal(t, syscall.SIGCONT) }
 
-func (s *Server) signal(t testing.TB, sig os.Signal) {
+func (s *Server) sendSignal(t testing.TB, sig os.Signal) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
