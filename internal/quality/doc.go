@@ -13,4 +13,7 @@
 // first, because they are exact and cost nothing. A model judges the remaining criteria, in one
 // call. An answer that fails may be refined, and the best attempt counts. A fault of the checks
 // themselves never fails the answer: the answer is reported as not judged.
+//
+// The verbs: plan (ask the planner), check (by code), judge (by a model), refine (write once more),
+// hold and send (the text), settle (pass the sent text to the inner runner).
 package quality

@@ -15,4 +15,7 @@
 // Each channel has its own measure: characters as the service counts them,
 // segments of an SMS, or bytes of a card. Work grows with the text, also for
 // tables and nesting that are made to be expensive.
+//
+// The verbs: enter and leave (a node), write and add (text), cut (a part), degrade (a construct to
+// text), balance (marks of direction).
 package channel

@@ -3,6 +3,8 @@
 // follows from an object or array that its sentence may speak of, or from another number of the
 // sentence. Derivation is narrow, because with many values some two of them give any number by
 // chance.
+//
+// The verbs: read (a claim), derive (a value), back (a claim), add (to a pool).
 package numbers
 
 import (

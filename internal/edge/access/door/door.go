@@ -3,6 +3,9 @@
 // A Door tries the methods in the order of their strength: a key or token of the client, the
 // headers of a proxy in front, anonymous access. A credential that does not count is refused: its
 // sender never becomes another user or an anonymous one.
+//
+// The verbs: identify (the method), verify (the credential), refuse (a request), log (to the
+// audit).
 package door
 
 import (

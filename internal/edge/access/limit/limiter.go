@@ -7,6 +7,9 @@
 // each running turn. Its use beyond the reserve is a debt.
 //
 // A request is charged to all its limits or to none.
+//
+// The verbs: charge and refund (levels), admit (a request), publish (to the store), learn (from the
+// store), recall (after a restart), serve (the queue of a model).
 package limit
 
 import (
