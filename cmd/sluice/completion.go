@@ -1,6 +1,5 @@
-// This file prints scripts that complete commands and flags in a shell. A script is made from
-// the table of commands and from the flags that each of them takes, so that the shell starts
-// no process while somebody types.
+// This file prints scripts that complete commands and flags in a shell. A script is made from the
+// table of commands and their flags. So the shell does not start a process while somebody types.
 
 package main
 

@@ -1,7 +1,6 @@
-// This file is the command eval router: it asks the routers of one or more configurations
-// about the same set of requests and compares their decisions with those that the set
-// wants. The asking and the figures are the gateway's; here they become a table, a column a
-// configuration.
+// This file is the command eval router: it asks the routers of configurations about the same set of
+// requests. It compares their decisions with those that the set wants. The asking and the figures
+// are the gateway's; here they become a table, a column a configuration.
 
 package main
 

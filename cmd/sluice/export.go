@@ -43,9 +43,9 @@ func (p program) runExport(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// isTaskID says whether a text can be the id of a task, and is a name of a folder.
-// It is 1 to 128 letters and digits of ASCII, dashes, underscores and points, of which
-// none comes first: neither ".." nor a hidden file is an id.
+// isTaskID says whether a text can be the id of a task, and is a name of a folder. It has 1 to 128
+// letters and digits of ASCII, dashes, underscores and points. A point must not be first: ".." and
+// a hidden file are not ids.
 func isTaskID(text string) bool {
 	return text != "" && len(text) <= 128 && text[0] != '.' && !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'

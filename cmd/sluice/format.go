@@ -19,9 +19,9 @@ import (
 	guide "sluice/internal/quality/style"
 )
 
-// runFormat words a text, out of a file or of stdin, for a channel, and prints it: its parts,
-// the card, or the message of the e-mail; with --json the whole answer of
-// POST /channels/{channel}/format.
+// runFormat words a text, out of a file or of stdin, for a channel. It prints the parts, the card,
+// or the message of the e-mail. With --json it prints the whole answer of POST
+// /channels/{channel}/format.
 func (p program) runFormat(ctx context.Context, args []string) int {
 	var f settings.File
 	l := settings.LoaderWith(&f)

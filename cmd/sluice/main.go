@@ -2,8 +2,8 @@
 // thoughts, tool calls and answer come out as a live event stream.
 //
 // Everything that a command touches of its process is in one value (program): streams, environment,
-// files and signals. run takes it and returns the exit code, so that tests start the whole program
-// in their own process. This package has only commands and their output.
+// files and signals. The function run takes it and returns the exit code, so that tests start the
+// whole program in their own process. This package has only commands and their output.
 package main
 
 import (

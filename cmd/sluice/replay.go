@@ -1,5 +1,5 @@
-// This file is the command replay: it plays a recording as its client got it, or runs the recorded
-// turn again, with the recorded answers in place of models and tools, and reports the first event
+// This file is the command replay: it plays a recording as its client got it. Or it runs the
+// recorded turn again, with the recorded answers of models and tools, and reports the first event
 // that differs. In both cases it asks nothing outside of the process.
 
 package main

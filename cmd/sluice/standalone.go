@@ -164,8 +164,8 @@ func (p program) runHealthcheck(ctx context.Context, args []string) int {
 	defer cancel()
 	own, scheme, client := config.Of[settings.Process](&cfg), "http://", http.DefaultClient
 	if own.TLS.On() {
-		// The certificate has the names that others know: the process on this machine is
-		// reached by another, and nothing is sent to it that is secret.
+		// The certificate has the names that others know. The process on this machine is reached by
+		// another name, and the request is not secret.
 		unproved := &tls.Config{InsecureSkipVerify: true} // #nosec G402 -- see above
 		scheme, client = "https://", &http.Client{Transport: &http.Transport{TLSClientConfig: unproved}}
 	}

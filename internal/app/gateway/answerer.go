@@ -29,8 +29,8 @@ type answerer struct {
 	kind      string        // of a workflow's runs, and how long they are kept
 	days      *int
 
-	// goingOn returns the answerer that continues with a workflow's run in place of beginning
-	// one; before are the events of its turn, which another process has emitted.
+	// goingOn returns the answerer that continues a workflow's run in place of beginning one.
+	// before has the events that another process has emitted in its turn.
 	goingOn func(run *engine.Run, before []stream.Event) *answerer
 	before  []stream.Event
 
@@ -47,8 +47,8 @@ type answererMaker struct {
 	countsAll bool // clients receive all figures of the usage
 }
 
-// newAnswerer makes an answerer of r. asking puts questions to people around it, and before are
-// the events of its turn that another process has emitted.
+// newAnswerer makes an answerer of r. It calls asking to put questions to people around r. before
+// has the events that another process has emitted in its turn.
 func (m *answererMaker) newAnswerer(r stream.Runner, asking func(stream.Runner) stream.Runner, before ...stream.Event) *answerer {
 	a := &answerer{bare: m.tape.withRecording(m.tools.withCaller(r)), memory: m.state, asking: asking, before: before}
 	a.unchecked = a.withLayers(a.bare)

@@ -1,7 +1,6 @@
-// This file takes over another reading of the configuration file while the gateway runs.
-// All of a file is taken over or nothing. Sections that are bound to connections and stores
-// need a restart, and a file that changes them is refused as a whole rather than half
-// applied.
+// This file takes over another reading of the configuration file while the gateway runs. All of a
+// file is taken over or nothing. Sections for connections and stores need a restart. A file that
+// changes them is refused as a whole.
 
 package gateway
 

@@ -144,8 +144,8 @@ func (r *registry) timeoutOf(req *chat.Request) time.Duration {
 	return r.spec.TurnTimeout
 }
 
-// certainAgent returns the id of the agent that answers a request for no workflow, where that is certain;
-// agent is whom the request is for, if it says so.
+// certainAgent returns the id of the agent that answers a request without a workflow, if that is
+// certain before the turn. agent is the id in the request, or empty.
 func (r *registry) certainAgent(agent string) string {
 	if agent == "" && r.team != nil && r.spec.Config.Off {
 		return r.spec.Agents[0].ID

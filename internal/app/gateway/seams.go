@@ -18,8 +18,8 @@ import (
 	"sluice/stream"
 )
 
-// Seams are where a test, which cannot wait on sockets in fake time, puts its own connections, and
-// its own parts around those of the gateway. The zero value is that of a running process.
+// Seams are the places for a test's own connections and parts. In fake time a test cannot wait on
+// sockets. The zero value is that of a running process.
 type Seams struct {
 	Gemini  http.RoundTripper
 	Servers []mcpclient.Server // on top of the configured ones

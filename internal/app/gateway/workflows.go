@@ -1,6 +1,6 @@
-// This file connects package engine with agents, tools, models and the store. A workflow
-// of the file becomes an answerer like the team; its agents are those of the same file,
-// made once more with tools whose calls the records of a run know.
+// This file connects package engine with agents, tools, models and the store. A workflow of the
+// file becomes an answerer like the team. Its agents are those of the same file, made a second
+// time: the records of a run know the calls of their tools.
 
 package gateway
 

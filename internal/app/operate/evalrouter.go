@@ -136,9 +136,9 @@ func ReadRouterCases(content []byte) (cases []RouterCase, err error) {
 // EvalRouter asks the router of a configuration for a decision on each case, so often
 // as runs says, one after the other. No agent runs.
 //
-// Requests come one after the other, so that the times are those of single decisions. The
-// error is that of a configuration without agents, of models that cannot be opened, or the
-// cause of ctx; a decision that fails is counted and not an error.
+// Requests come one after the other, so that the times are those of single decisions. It returns an
+// error if the configuration does not have agents, if a model cannot be opened, or if ctx ends. A
+// decision that fails is counted and not an error.
 func EvalRouter(ctx context.Context, cfg settings.Config, cases []RouterCase, runs int) (RouterReport, error) {
 	if len(cfg.Team.Agents) == 0 {
 		return RouterReport{}, errors.New("the configuration has no agents")

@@ -95,9 +95,9 @@ func (x *exporting) countMessages(trace []byte) any {
 // promptFile matches the name of a file with a prompt in a configuration file.
 var promptFile = regexp.MustCompile(`(?m)\bprompt_file["']?:\s*["']?([^"'\s,}#]+)`)
 
-// writeFile writes the configuration file as it is, so that values that come out of the environment
-// stand there by the names of their variables, and the files with prompts that it names. A
-// secret that somebody wrote into it is left out.
+// writeFile writes the configuration file as it is, and the files with prompts that it names. So
+// values of the environment stand there by the names of their variables. A secret that somebody
+// wrote into it is left out.
 func (x *exporting) writeFile(path string) error {
 	if path == "" {
 		return nil

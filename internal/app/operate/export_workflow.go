@@ -1,6 +1,5 @@
-// This file turns a workflow into the form of the exported layout, whose names differ from
-// ours: nodes by name in an object, edges of a condition in one entry with an object, times
-// in seconds.
+// This file turns a workflow into the form of the exported layout. Nodes stand by name in an
+// object, edges of a condition in one entry with an object, and times are in seconds.
 
 package operate
 

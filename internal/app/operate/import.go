@@ -1,6 +1,5 @@
-// This file reads the folder that Export writes, or that somebody wrote in the same layout, and
-// makes a configuration file of it: agents, workflows, servers and the policy of retention.
-// A table in each file of this kind has the renamings.
+// This file makes a configuration file of a folder in the layout of Export: agents, workflows,
+// servers and the policy of retention. A table in each file of this kind has the renamings.
 
 package operate
 

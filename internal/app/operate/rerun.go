@@ -26,10 +26,10 @@ type Rerunning struct {
 	Unused     int
 }
 
-// Rerun answers the request of a recording with the inputs of the recording, and nothing
-// else: no model, no tool and no receiver is asked. cfg is that of the gateway that made it;
-// of its store there is an empty one. speed is as of recording.Player. The error is that of
-// start, which starts a gateway over a player and a store (nil: none), or of ctx.
+// Rerun answers the request of a recording with the inputs of the recording alone: it does not ask
+// models, tools or receivers. cfg is that of the gateway that made the recording, but the store is
+// empty. speed is as in recording.Player. The error is that of start, which starts a gateway over a
+// player and a store (nil: none), or of ctx.
 //
 // No port is opened and no file is written.
 func Rerun(ctx context.Context, cfg settings.Config, r *recording.Recording, speed float64,

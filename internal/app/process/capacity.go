@@ -26,11 +26,10 @@ const (
 	connMemory    = 20 << 10
 	programMemory = 40 << 20
 
-	// Descriptors that neither client connections nor the models of streams get: for
-	// connections beyond the limit, on which health and metrics are still reported; for MCP
-	// servers, and connections to a model that are opened without success; and for the
-	// program's own files. A small limit keeps a quarter for the last and an eighth for each
-	// other.
+	// Descriptors beyond those of client connections and of streams' models. The first are for
+	// connections beyond the limit, as health and metrics are still reported on them. The second
+	// are for MCP servers and failed connections to a model. The third are for the program's own
+	// files. A small limit keeps a quarter for the last and an eighth for each other.
 	surplusDescriptors  = 32
 	upstreamDescriptors = 64
 	ownDescriptors      = 32

@@ -1,6 +1,6 @@
-// This file paces the garbage collector of a gateway. It trades a bounded amount of memory
-// for CPU time: with little live memory Go collects very often, and with much it doubles
-// the heap. docs/performance.md has the figures.
+// This file paces the garbage collector of a gateway. It trades a bounded amount of memory for CPU
+// time. With little live memory Go collects very often, and with much it doubles the heap
+// (docs/performance.md).
 
 package process
 
@@ -12,9 +12,9 @@ import (
 )
 
 // Bounds of the garbage before a collection: a third of the live memory, but 16 MB at least. Go's
-// own rule is as much as is live. For a gateway with few streams, whose live memory is some 10 MB,
-// that means a collection every hundred turns, a twentieth of all CPU time; for one with many it
-// means a heap of twice the size it needs (docs/performance.md).
+// own rule is as much as is live. A gateway with few streams has some 10 MB of live memory: a
+// collection every hundred turns then costs a twentieth of all CPU time. With many streams the heap
+// has twice the size that it needs (docs/performance.md).
 const (
 	leastGarbage   = 16 << 20
 	garbagePercent = 35
@@ -28,9 +28,9 @@ const (
 // heap below 4 MB).
 const smallestHeap = 4 << 20
 
-// gcPercent returns the value for debug.SetGCPercent that fits so much live memory, of which
-// so much is a store: half as much garbage again as that. A cycle looks at every record, and
-// at 32 MB of garbage next to a full store that is a tenth of all CPU time.
+// gcPercent returns the value for debug.SetGCPercent for so much live memory. kept of it is a
+// store, and adds half of its size to the garbage. A cycle looks at every record, and at 32 MB of
+// garbage next to a full store that is a tenth of all CPU time.
 //
 // live and kept are in bytes, live as of the last cycle. The result is at least garbagePercent.
 func gcPercent(live, kept uint64) int {

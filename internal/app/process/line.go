@@ -37,9 +37,8 @@ func WarnOfConfig(log zerolog.Logger, warnings []string) {
 	}
 }
 
-// shortenLine returns a line that is too long as a shorter one with the same members:
-// strings are cut, and other values that are long are left out. line_bytes says how
-// long the line was.
+// shortenLine shortens a line that is too long: it cuts strings, and leaves out other long values.
+// line_bytes has the length of the original line.
 //
 // line is one object of JSON with a line feed. The result is one too, no longer than
 // maxLine.
@@ -55,8 +54,8 @@ func shortenLine(line []byte) []byte {
 	return append(out, '}', '\n')
 }
 
-// appendShort appends the members of object, each after a comma and with its value
-// as short returns it, nil for none, as far as they fit in room bytes.
+// appendShort appends the members of object, each after a comma, as far as they fit in room bytes.
+// short returns the value of a member, or nil to leave it out.
 //
 // Members that come later are still tried after one that does not fit, as they may be
 // shorter.

@@ -1,6 +1,5 @@
-// This file is about the service manager that may have started the process, such as systemd
-// with Type=notify: it counts the service as started only when it learns that requests are
-// served.
+// This file notifies the service manager that may have started the process, such as systemd with
+// Type=notify. Only then the manager counts the service as started.
 
 package process
 

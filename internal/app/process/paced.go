@@ -28,8 +28,8 @@ const (
 	// side has reset: its work is wasted.
 	resetPrice  = 256
 	brokenPrice = 4 << 10
-	// updateEvery is for how many bytes that were written a client may send an update of its
-	// windows that counts for no more than its bytes. Go's client sends two for 4 KiB.
+	// updateEvery is a number of written bytes: for so many, a client may send an update of its
+	// windows without a surcharge. Go's client sends two for 4 KiB.
 	updateEvery = 2 << 10
 )
 

@@ -9,14 +9,13 @@ import (
 	"syscall"
 )
 
-// OutliveReaders keeps the process alive when the reader of its stdout or stderr leaves, as a log
-// shipper does that restarts: otherwise the Go runtime ends a process whose write to one of
-// them meets a pipe without a reader. The write then fails like any other. The function that it
-// returns undoes it.
+// OutliveReaders keeps the process alive when the reader of its stdout or stderr leaves, such as a
+// log shipper that restarts. Otherwise the Go runtime ends a process that writes to such a pipe.
+// The write then fails like any other. The function that it returns undoes it.
 //
-// The signal is caught, not ignored: a child process inherits that a signal is ignored, and the
-// stdio MCP servers shall end as they always do when nobody reads them. The channel is not read
-// either: signals beyond its room are dropped.
+// The signal is caught, not ignored. A child process would inherit an ignored signal, but stdio MCP
+// servers must end as usual when their reader leaves. The channel is not read either: signals
+// beyond its room are dropped.
 func OutliveReaders() (undo func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGPIPE)

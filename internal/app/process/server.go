@@ -1,6 +1,6 @@
-// This file listens and drains. Draining has three steps, each with its limit: nothing new is let
-// in, running streams may end by themselves, then they are ended and get the time of one write. A
-// second signal skips the rest of that, so that the end comes within a second.
+// This file listens and drains. Draining has three steps, each with its limit. New streams are
+// refused; running streams may end by themselves; then they are ended and get the time of one
+// write. A second signal skips the rest of that, so that the end comes within a second.
 
 package process
 
@@ -37,8 +37,8 @@ const (
 	// forced is how long each of the two waits may take after a second signal. With
 	// mcpclient.Client.Kill, which takes as long, the end comes within a second.
 	forced = 250 * time.Millisecond
-	// readTime is how long the requests of connections that were accepted last get to be read:
-	// net/http closes a connection without an answer if it reads the first request after Shutdown.
+	// readTime is the time to read the requests of the last accepted connections. net/http closes a
+	// connection without an answer if it reads its first request after Shutdown.
 	readTime = 20 * time.Millisecond
 	// FlushTime bounds the sending of measurements at the end. leastFlush is the time that it has
 	// even if running streams have used up the time to drain.
@@ -220,10 +220,9 @@ func (s *Server) Close() {
 	}
 }
 
-// Run blocks until ctx ends or a signal comes, then drains: first nothing new is let
-// in, then running streams may end by themselves, then they are ended. A second
-// signal skips the waiting: ErrHurried. Another error is in the log already: the HTTP
-// server stopped by itself.
+// Run blocks until ctx ends or a signal comes, and then drains. It refuses new streams, lets
+// running ones end by themselves, and then ends them. A second signal skips the waiting:
+// ErrHurried. Another error is in the log already: the HTTP server stopped by itself.
 func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	log := s.cfg.Log
 	s.notifyManager(ready)

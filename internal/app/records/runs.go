@@ -28,10 +28,10 @@ const (
 	maxWaiting = 1000 // of one user that wait for a person, on all gateways
 )
 
-// Runs are the runs of workflows that a store keeps: which package task continues after an
-// answer, after a wait that is over, or after the process that had the run is gone. They bound
-// how many run in one process. A run that cannot be continued ends with a fault that is
-// reported to its task, and is never left half alive.
+// Runs are the stored runs of workflows. Package task continues them after an answer, after a wait
+// that is over, or after the death of their process. They bound how many run in one process. A run
+// that cannot be continued ends with a fault that is reported to its task, and is never left half
+// alive.
 //
 // They are made before what continues with runs, and get it by Use. Until then Open returns
 // nothing that is to run, and says that another process may. Use NewRuns.
@@ -115,8 +115,8 @@ func Crowded(ctx context.Context, in store.Tasks, req *chat.Request) (bool, erro
 	}
 }
 
-// How long runs that were taken over wait at the start for tools and agents that cannot be
-// reached, and how often it is looked whether they can.
+// At the start, runs that were taken over wait startPatience for tools and agents that cannot be
+// reached. startPause is the pause between two looks.
 const (
 	startPatience = 4 * time.Second
 	startPause    = 20 * time.Millisecond

@@ -119,9 +119,9 @@ func decodeList(v store.Value) (list []entry, err error) {
 
 // changeList changes the list in the store, and takes it over.
 //
-// edit gets the list as it is in the store and may be called several times, whenever
-// another gateway was faster; its error ends the change and is returned as it is. After
-// eight tries the change fails with store_unavailable.
+// edit gets the stored list, and is called again whenever another gateway was faster. Its error
+// ends the change and is returned as it is. After eight tries the change fails with
+// store_unavailable.
 func (r *Roster) changeList(ctx context.Context, edit func([]entry) ([]entry, error)) error {
 	a := &r.added
 	select {

@@ -60,9 +60,9 @@ type Webhook struct{ Sender *deliver.Sender }
 
 // Send implements quality.Sender.
 //
-// The id is made of the turn's, so that a turn that is taken over by another process
-// delivers under the same id and the receiver can drop the second. It returns when the
-// receiver took it or the tries are over.
+// The id is made of the turn's. So a turn that another process takes over delivers under the same
+// id, and the receiver can drop the second delivery. It returns when the receiver took it or the
+// tries are over.
 func (w Webhook) Send(ctx context.Context, m *quality.Message) stream.Delivery {
 	content := deliver.Content{Response: m.Response, Tenant: m.Request.Principal.Tenant, UserID: m.Request.UserID, ConversationID: m.Request.ConversationID}
 	if m.Outcome != "" {

@@ -64,7 +64,7 @@ type Route struct {
 	Scopes chat.Scopes
 	// Use says how limits count a request.
 	Use Use
-	// LabelsUsers says that the user a request names is a label of the client's: one that the
+	// LabelsUsers means that the user in a request is a label of the client's. A user that the
 	// credential does not allow is ignored, and not refused.
 	LabelsUsers bool
 	// Retracts means that its encoders can word a stream.Reset, the event that shortens the sent
@@ -72,9 +72,8 @@ type Route struct {
 	Retracts bool
 	// Headers are request headers of its own, which allowed foreign pages may set too.
 	Headers []string
-	// Reconnects says that its clients send a request again by themselves, as an
-	// EventSource does: a repeated idempotency key gets 204, which stops them, and not a
-	// refusal.
+	// Reconnects means that its clients send a request again by themselves, as an EventSource does.
+	// A repeated idempotency key gets 204 in place of a refusal, since that stops them.
 	Reconnects bool
 	// Repeats returns which repetition a request is that the client's library sends by itself, with
 	// a lost connection for instance; 0: a first try. A repetition without a key is refused if it
@@ -82,17 +81,16 @@ type Route struct {
 	// path, body and sender. nil: libraries do not repeat by themselves.
 	Repeats func(r *http.Request) int
 	// Open reads a request. Its error is reported by Refuse: a *chat.ValidationError, a
-	// *fault.Error, or a bug. It is called when all else that can be decided about the request
-	// is decided, except whether a turn is admitted. r has the values of the path (PathValue),
-	// the query and the headers; its context, with the request's logger and id, ends with the
-	// reply. It may be called concurrently.
+	// *fault.Error, or a bug. It is called after all other decisions about the request, except the
+	// admission of a turn. r has the values of the path (PathValue), the query and the headers. Its
+	// context, with the request's logger and id, ends with the reply. It may be called
+	// concurrently.
 	Open func(r *http.Request, body []byte) (*Exchange, error)
-	// Resume returns the encoder of a turn that is kept: for its own client, and for each
-	// that comes back with an id of its events or repeats its idempotency key. nil: a
-	// turn of this route is reported once.
+	// Resume returns the encoder of a stored turn: for its own client, and for each that returns
+	// with an id of its events or its idempotency key. nil: a turn of this route is reported once.
 	Resume func(StoredTurn) stream.Encoder
-	// User returns the user whom a body names, of a request that Open does not read because
-	// it resumes a turn. nil: the query names users, and no body does.
+	// User returns the user that a body names. It is for requests that resume a turn, as Open does
+	// not read them. nil: only the query names users.
 	User func(body []byte) (string, error)
 	// Refuse words a refusal; nil means Problem. It also words refusals before a request gets here,
 	// as for a method that the path does not take.

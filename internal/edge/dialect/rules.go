@@ -135,8 +135,8 @@ func (r *Rules) clientTools(t *Talk, app *chat.Application, e *chat.ValidationEr
 	return nil
 }
 
-// ConversationID makes a conversation_id of a client's own id of a conversation: as it is
-// if it is one, else by a prefix, or by its hash. Empty stays empty. An id of more than 512 bytes
+// ConversationID makes a conversation_id of a client's own id of a conversation. A valid id stays
+// as it is; another one gets a prefix or is hashed. Empty stays empty. An id of more than 512 bytes
 // is at fault.
 func ConversationID(own, at string, e *chat.ValidationError) string {
 	id, wrong := chat.ConversationIDOf(own)

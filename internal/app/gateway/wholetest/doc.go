@@ -1,6 +1,6 @@
-// Package wholetest is what tests share that need a whole gateway in their own process, wherever
-// they lie: gateways of a file, of a transcript, or that share a store; the people, models, tools
-// and stores around them. Production code must not import it. Helpers without a gateway lie in
+// Package wholetest has the common parts of tests that need a whole gateway in their own process.
+// It has gateways of a file, of a transcript, or with a shared store, and people, models, tools and
+// stores around them. Production code must not import it. Helpers without a gateway lie in
 // gatewaytest, for the gateway's internal tests too.
 package wholetest
 

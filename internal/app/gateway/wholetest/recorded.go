@@ -66,8 +66,8 @@ type Recorded struct {
 	stream.Event
 }
 
-// Record plays the transcript in a bubble, and returns the events of each of its turns: those
-// that a log keeps as it would give them back, and the drafts.
+// Record plays the transcript in a bubble, and returns the events of each of its turns. Events of a
+// log are as the log would return them; drafts are among the events, too.
 func (tr Transcript) Record(t *testing.T) (turns [][]Recorded) {
 	t.Helper()
 	opened := func(*dialect.Exchange, func() (*dialect.Exchange, error)) (func(stream.Stamp, stream.Event), error) {

@@ -446,9 +446,9 @@ func expandRepeats(text string) string {
 
 var repetition = regexp.MustCompile(`\{\{(\d+) (.+?)\}\}`)
 
-// WireRequests returns what Gemini was sent, a line for each member of a request, with its JSON
-// pointer; each of the contents has a line of its own. The system instruction and the tools are
-// left out, as they have tests of their own.
+// WireRequests returns the requests to Gemini, a line for each member, with its JSON pointer. Each
+// of the contents has a line of its own. The system instruction and the tools are left out, as they
+// have tests of their own.
 func WireRequests(t *testing.T, requests []geminisim.Request) string {
 	t.Helper()
 	var b strings.Builder

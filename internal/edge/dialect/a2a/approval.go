@@ -11,10 +11,9 @@ import (
 	"sluice/stream"
 )
 
-// Questions to people. A task that waits for an approval is input-required, and the message
-// of its status has a data part {"approval": …} for each question, next to the text. It is
-// answered by a message to the task: a data part {"approval": {"action": …}}, or the text
-// approve or reject.
+// Questions to people. A task that waits for an approval is input-required. The message of its
+// status has a data part {"approval": …} for each question, next to the text. It is answered by a
+// message to the task: a data part {"approval": {"action": …}}, or the text approve or reject.
 
 // approvalMember is the member of a data part that holds a question, or an answer.
 const approvalMember = "approval"

@@ -222,8 +222,8 @@ func (s *Server) subscribeTo(ctx context.Context, c *call, id sdk.TaskID) (*dial
 // continue in another process, and hours later.
 const lookEvery = time.Second
 
-// followWaiting is the stream about a task that waits for a person: it stays open until the task
-// continues, and then has the rest (A2A 1.0, 3.1.6).
+// followWaiting returns the stream of a task that waits for a person. It stays open until the task
+// continues, and then has the further events (A2A 1.0, 3.1.6).
 func (s *Server) followWaiting(c *call, task *sdk.Task, before string) *dialect.Exchange {
 	e := s.newFollower(c, &turn{envelope: c.envelope, task: string(task.ID), context: task.ContextID, began: time.Now()})
 	e.resumed = true

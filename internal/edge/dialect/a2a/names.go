@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// In 0.3, HTTP+JSON is the JSON of protocol buffers, whose readers take the name of a
-// field in two forms: lowerCamelCase, and as it is declared. The SDK for Python writes the
-// latter, and a2a-go reads the former.
+// In 0.3, HTTP+JSON is the JSON of protocol buffers. Its readers accept the name of a field in two
+// forms: lowerCamelCase, and as it is declared. The SDK for Python writes the latter, and a2a-go
+// reads the former.
 
 // renameMembers returns the body of a message with the names that a2a-go reads. It leaves invalid members
 // for a2a-go to refuse.

@@ -174,8 +174,8 @@ func textOf(m *sdk.Message) (string, error) {
 }
 
 // keyOf returns the idempotency key of a message, and the bytes that a repetition must equal.
-// Clients choose the ids of messages, and some count: of a client whom nobody knows an id alone is
-// a key only if it is a UUID, for else two clients would share a task.
+// Clients choose the ids of messages, and some count. For an unknown client an id alone is a key
+// only if it is a UUID: otherwise two clients could share a task.
 func keyOf(c *call, m *sdk.Message) (key string, keyed []byte) {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.agent, m.ContextID, string(m.TaskID), m.ID}, "\x00")))
 	keyed, _ = json.Marshal(m) // it was read from JSON

@@ -229,8 +229,8 @@ func (e *encoder) appendCall(dst []byte, c *stream.Call) []byte {
 	return appendNamed(dst, "TOOL_CALL_END", "toolCallId", c.ID)
 }
 
-// parentMessage returns the id of the message that a call belongs to: the text of its agent that has
-// just ended, else one for all calls of the step.
+// parentMessage returns the id of the message that a call belongs to. It is the text of its agent
+// that has just ended, or else one for all calls of the step.
 func (e *encoder) parentMessage(by *stream.Attribution) string {
 	s := e.steps[*by]
 	if s == nil {

@@ -60,8 +60,8 @@ func (r reader) readMessage(at string, v jsontext.Value, last bool) (m chat.Clie
 	return m, true
 }
 
-// isOwnMessage reports whether an id of a message is one that an encoder has made: the message is
-// then of the gateway, and its client has only kept it.
+// isOwnMessage reports whether an encoder has made the id of a message: the message is then the
+// gateway's, and its client has only kept it.
 func isOwnMessage(id string) bool {
 	rest, ok := strings.CutPrefix(id, messagePrefix)
 	seed, n, isCounted := strings.Cut(rest, "_")

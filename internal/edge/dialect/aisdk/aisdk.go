@@ -1,5 +1,5 @@
-// Package aisdk speaks the UI message stream, version 1, of the AI SDK: what useChat and
-// DefaultChatTransport of the npm package ai send and read, from 5.0.100 on.
+// Package aisdk speaks the UI message stream, version 1, of the AI SDK. It is the protocol of
+// useChat and DefaultChatTransport in the npm package ai, from 5.0.100 on.
 //
 // A frame, byte for byte:
 //

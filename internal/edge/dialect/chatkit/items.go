@@ -11,8 +11,8 @@ import (
 	"sluice/stream"
 )
 
-// newBase returns the first members of the next item. Its id is made of the request, so that the
-// same events make the same frames again; the thread's id in it makes it hard to guess.
+// newBase returns the first members of the next item. Its id is made of the request, so that equal
+// events make equal frames. The thread's id in it makes it hard to guess.
 func (e *encoder) newBase(prefix, kind string) base {
 	t := e.turn
 	if e.seed == nil {
@@ -25,8 +25,8 @@ func (e *encoder) newBase(prefix, kind string) base {
 	return base{id, t.thread.ID, formatTime(t.began.Add(e.now)), kind}
 }
 
-// useTurnIDs gives the items of a turn that is kept ids of that turn, and its thread the id that it
-// began with: a request that repeats an idempotency key gets the same ones.
+// useTurnIDs gives the items of a stored turn ids of that turn, and its thread the id that it began
+// with. So a request that repeats an idempotency key gets the same ids.
 func (e *encoder) useTurnIDs(ev *stream.Start) {
 	if ev.TurnID == "" {
 		return

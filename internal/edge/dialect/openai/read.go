@@ -78,8 +78,8 @@ const maxTokens = 1_000_000
 type reader struct {
 	members map[string]jsontext.Value
 	e       *chat.ValidationError
-	// flat says that what describes a function, or a schema, stands next to its type, as in the
-	// Responses API, and not in an object of its own.
+	// flat means that the members of a function or a schema stand next to its type, as in the
+	// Responses API, and not in an object of their own.
 	flat bool
 	// leftOut are the types of tools and items that are not served, for the reply to name.
 	leftOut []string
@@ -490,8 +490,8 @@ func (r *reader) readChoice(v jsontext.Value) (c chat.ToolChoice, no bool) {
 	return chat.ToolChoice{Must: true, Name: r.readText(at+"/name", members["name"], true)}, false
 }
 
-// readTools reads the tools that the client runs. The Responses API has many types of tools that
-// are not served: they are left out, as a client sends the same tools to each provider.
+// readTools reads the tools that the client runs. Other types of tools of the Responses API are
+// left out, as a client sends the same tools to each provider.
 func (r *reader) readTools(v jsontext.Value) []chat.ClientTool {
 	var all dialect.Tools
 	for i, item := range r.readList("/tools", v) {

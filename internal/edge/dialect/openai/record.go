@@ -326,8 +326,8 @@ func mayFind(who chat.Principal, tenant, owner, user string) bool {
 // hasRawMembers says whether a record has the members that are sent as they are.
 func (k *record) hasRawMembers() bool { return k.Echo.Kind() == '{' && k.Input.Kind() == '[' }
 
-// ownerOf returns whose a record is. They are its first members, so that another's is refused without
-// a look at the rest: how long that takes would say that it is there.
+// ownerOf returns whose a record is. They are its first members, so that a foreign record is
+// refused without a look at the others: the time of that look would reveal that the record exists.
 func ownerOf(data []byte) (tenant, owner string) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(data))
 	if _, err := d.ReadToken(); err != nil {

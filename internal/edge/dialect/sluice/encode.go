@@ -30,8 +30,8 @@ func NewEncoder(requestID string, accumulated bool, retry time.Duration) stream.
 	return newEncoder(requestID, requestID, accumulated, retry)
 }
 
-// newStoredEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
-// of the turn, and a client that lost its stream comes back after a second.
+// newStoredEncoder is NewEncoder for a turn that can be resumed. The ids of its events are of the
+// turn, and a client that lost its stream returns after a second.
 func newStoredEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
 	return newEncoder(turnID, requestID, accumulated, time.Second)
 }
