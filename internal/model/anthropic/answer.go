@@ -80,10 +80,10 @@ func (a *answer) SetRequest(req *chat.ModelRequest) {
 	a.ids.ResetFor(req.Messages)
 }
 
-// HasEnded says that message_stop came.
+// HasEnded reports whether message_stop came.
 func (a *answer) HasEnded() bool { return a.ended }
 
-// Finished says that a stop_reason came.
+// Finished reports whether a stop_reason came.
 func (a *answer) Finished() bool { return a.stop.End != model.EndNone }
 
 // Stats returns the figures of the answer so far, for the log.
@@ -213,7 +213,7 @@ func (a *answer) addPiece(e *event, c *chat.Chunk) error {
 	return a.extendBlock(&block{typ: textBlock}, e, c)
 }
 
-// extendBlock adds to b what e holds of it.
+// extendBlock adds the content of e to b.
 func (a *answer) extendBlock(b *block, e *event, c *chat.Chunk) error {
 	switch b.typ {
 	case unknownBlock, redactedBlock:

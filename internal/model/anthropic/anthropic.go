@@ -24,7 +24,7 @@ const defaultMaxTokens = 8192
 // codec is the Messages protocol, set up for one model.
 type codec struct {
 	model     string
-	maker     string // what Message.Maker is in messages that this model made
+	maker     string // Message.Maker in messages of this model
 	maxTokens int    // of the visible part
 	cache     string // use of the provider's cache: model.CacheAuto and others
 	thinking  model.Thinking
@@ -49,7 +49,7 @@ func New(spec model.Spec, opts model.Options) (*model.Model, error) {
 	return model.New(spec, newWire(), newCodec(&spec, opts.ToolLeftOut(spec.Key)), opts)
 }
 
-// newWire is what all requests have in common.
+// newWire returns the headers that all requests share.
 func newWire() model.Wire {
 	return model.Wire{KeyHeader: "X-Api-Key", Header: map[string]string{
 		"Content-Type":      "application/json",

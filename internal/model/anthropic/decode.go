@@ -201,7 +201,7 @@ func (d *decoder) deltaField(name []byte) (err error) {
 	return d.pieceField(name)
 }
 
-// pieceField reads what blocks and pieces of them have in common.
+// pieceField reads a member that blocks and deltas share.
 func (d *decoder) pieceField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
@@ -320,8 +320,7 @@ func typeOfEvent(name []byte) eventType {
 	return unknownEvent
 }
 
-// typeOfBlock returns unknownBlock for what we did not ask for, such as results of
-// tools of the provider's own.
+// typeOfBlock returns unknownBlock for other types, such as results of the provider's own tools.
 func typeOfBlock(name []byte) blockType {
 	switch string(name) {
 	case "text":

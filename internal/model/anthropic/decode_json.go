@@ -62,8 +62,8 @@ func (d *decoder) unquote(buf *[]byte) error {
 	return err
 }
 
-// readFigure reads a whole number from 0 to 2^31-1, also one
-// written as 10.0. Any other value is read over, and not ok; an error is one of syntax.
+// readFigure reads a whole number from 0 to 2^31-1, also one written as 10.0. ok is false for any
+// other value, which it skips. An error is one of syntax.
 func (d *decoder) readFigure() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
 		return 0, false, d.json.SkipValue()

@@ -32,8 +32,7 @@ var errorKinds = map[string]struct {
 // statusOverloaded is the API's own.
 const statusOverloaded = 529
 
-// Refuse reads an error. With a status, the status counts, except for what only the message
-// says.
+// Refuse reads an error. A status counts, except for faults that only the message names.
 func (c *codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
 	typ, code, message := errorOf(body)
 	r := &model.Refusal{Status: status, Type: model.Word(typ), Code: model.Word(code), Message: message, NoRetry: header.Get("X-Should-Retry") == "false"}
@@ -106,9 +105,9 @@ func isBadRequest(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
 
-// memberIn returns the member of ours that the message says the API does not take, or "". Messages
-// about the conversation name other members than ours, and so does the advice behind a fault.
-// Therefore thinking is looked for first.
+// memberIn returns the one of our members that the API does not take, by its message, or "".
+// Messages about the conversation name other members than ours, and so does the advice behind a
+// fault. Therefore thinking is looked for first.
 func (c *codec) memberIn(message string) string {
 	text := strings.ToLower(message)
 	if strings.Contains(text, memberCacheControl) && !c.isConfigured(memberCacheControl) {

@@ -249,7 +249,7 @@ func (c *codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit mode
 	return append(b, '}')
 }
 
-// thinkingEffort returns the effort that is asked for, empty if none.
+// thinkingEffort returns the effort to ask for, or "".
 func (c *codec) thinkingEffort(m mode, req *chat.ModelRequest, omit model.Omit) string {
 	t := c.thinking.For(req.Thinking)
 	if m == noThinking || t.Tokens != 0 || t.Word == "summary" || omit.Has(memberEffort) {

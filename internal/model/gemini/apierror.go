@@ -64,7 +64,7 @@ func parseError(v jsontext.Value) *model.Refusal {
 	return e
 }
 
-// classifyError says what e means where its status does not.
+// classifyError sets the kind of e if its status does not decide it.
 func classifyError(e *model.Refusal) {
 	e.Kind = model.KindStatus
 	switch {

@@ -129,7 +129,7 @@ func (a *assembler) judgeChunk(raw *rawChunk) error {
 	return a.judgeFinish(raw.finish)
 }
 
-// hasFinish says that a reason for the ending came.
+// hasFinish reports whether a finish reason came.
 func (a *assembler) hasFinish() bool { return a.end.End != model.EndNone }
 
 // completeAnswer completes an answer whose stream has ended cleanly.

@@ -20,7 +20,7 @@ type decoder struct {
 	in   bytes.Buffer
 	json jsontext.Decoder
 	text []byte // the string at hand, reused
-	// noted is where the last chunk has what differs from chunk to chunk.
+	// noted has the places in the last chunk that differ from chunk to chunk.
 	noted struct {
 		text    model.Number   // the only text, with its quotes; empty without a text
 		figures []model.Number // of the usage

@@ -78,8 +78,8 @@ func (d *decoder) readBoolean() (bool, error) {
 	return false, d.mismatchError()
 }
 
-// readFigure reads a whole number from 0 to 2^31-1, written as digits alone. Any other
-// value is read over, and not ok; an error is one of syntax.
+// readFigure reads a whole number from 0 to 2^31-1, written as digits alone. ok is false for any
+// other value, which it skips. An error is one of syntax.
 func (d *decoder) readFigure() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
 		return 0, false, d.skipValue()

@@ -64,7 +64,7 @@ type Config struct {
 	Timeout time.Duration
 	// Driver is the driver that the wiring chooses: "rest" or DriverSDK.
 	Driver string
-	// Breaker says how the service is guarded; its Service is Service.
+	// Breaker configures the breaker of the service.
 	Breaker breaker.Config
 	// Transport carries the requests; nil means model.NewTransport(Proxy) with a pool
 	// for HTTP/2, which Close then closes. Redirects are never followed, whatever it is.
@@ -187,7 +187,7 @@ func (cfg *Config) newFrame(c *codec) model.Frame {
 	return f
 }
 
-// newBreaker makes what guards the service.
+// newBreaker makes the breaker of the service.
 func (cfg *Config) newBreaker() *breaker.Breaker {
 	b := cfg.Breaker
 	b.Service, b.TurnOf = service, chat.TurnKeyOf

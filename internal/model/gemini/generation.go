@@ -172,7 +172,7 @@ func settingsOf(spec model.Spec) (generation, error) {
 	return g, err
 }
 
-// levelBudgets returns what Gemini 2 has in place of levels.
+// levelBudgets returns the budgets of Gemini 2 in place of levels.
 func levelBudgets() map[string]string {
 	return map[string]string{"off": "0", "low": "1024", "medium": "8192", "high": "24576"}
 }

@@ -115,7 +115,7 @@ func (c *converter) resolveNode(n model.Object) model.Object {
 	return n
 }
 
-// inlineRefs replaces $ref. ok is false if that does not end: what n holds then is any object.
+// inlineRefs replaces $ref. ok is false for an endless reference: n then allows any object.
 func (c *converter) inlineRefs(n model.Object) (_ model.Object, ok bool) {
 	for n.Has("$ref") {
 		ref := model.Unquote(n.Get("$ref"))

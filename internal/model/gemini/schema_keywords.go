@@ -62,7 +62,7 @@ func (w *writer) writeDescription(n model.Object) {
 	}
 }
 
-// hintsOf returns what n says by keywords that the API does not take.
+// hintsOf returns the hints of n: its keywords that the API does not take.
 func hintsOf(n model.Object) (got []string) {
 	for _, name := range hintKeywords() {
 		v := n.Get(name)

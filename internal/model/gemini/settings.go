@@ -64,7 +64,7 @@ func modelName(p *string) func(string) error {
 	}
 }
 
-// thinkingWords are what SLUICE_GEMINI_THINKING accepts besides a number of tokens.
+// thinkingWords are the words that GEMINI_THINKING accepts besides a number of tokens.
 func thinkingWords() []string { return []string{defaultThinking, "off", "low", "medium", "high"} }
 
 // highestBudget is that of Gemini 2.5 Pro; -1 means that the model decides.

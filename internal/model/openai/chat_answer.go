@@ -48,7 +48,7 @@ func (a *chatAnswer) SetRequest(req *chat.ModelRequest) {
 	a.ids.ResetFor(req.Messages)
 }
 
-// keepScratch is up to how large an answer leaves its memory to the next one, in bytes.
+// keepScratch is the largest answer whose buffers the next answer reuses, in bytes.
 const keepScratch = 64 << 10
 
 // Reset implements model.Answer.
@@ -81,8 +81,8 @@ func (a *chatAnswer) Stats() model.Stats {
 
 // Decode implements model.Answer.
 //
-// An event named error holds an error whatever its data look like. Data that are empty, as
-// some servers send to keep a connection open, say nothing.
+// An event named error holds an error whatever its data look like. Empty data is ignored: some
+// servers send it to keep a connection open.
 func (a *chatAnswer) Decode(name string, data []byte, c *chat.Chunk) error {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -175,7 +175,7 @@ func (a *chatAnswer) learnForm(data []byte, err error) {
 	a.alike.Learn(data, a.decoder.textAt, a.decoder.numbers)
 }
 
-// setModel notes the model's name. The last one counts; it is logged.
+// setModel stores the model's name. The last one counts; it is logged.
 //
 // A name that is long or has other than printable ASCII is left out: it goes into log lines
 // and events.

@@ -48,8 +48,8 @@ func (cs *chatCalls) reset() {
 	cs.list, cs.at = cs.list[:0], nil
 }
 
-// addDelta takes a delta of a call and returns by how much that has made cs larger. A delta
-// that says nothing begins nothing.
+// addDelta takes a delta of a call and returns by how much that has made cs larger. An empty delta
+// does not begin a call.
 func (cs *chatCalls) addDelta(d *chatCallDelta) (grown int) {
 	if len(d.id)+len(d.name)+len(d.args)+len(d.extra) == 0 {
 		return 0
@@ -75,7 +75,7 @@ func (cs *chatCalls) addDelta(d *chatCallDelta) (grown int) {
 }
 
 // findCall returns the call that d continues with, or nil if d begins one. Some servers give each
-// call index 0, and others none.
+// call index 0, and others give no index.
 //
 // A delta belongs to the call of its index, and without an index to the last call, unless it
 // begins another one.

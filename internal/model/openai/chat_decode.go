@@ -25,7 +25,7 @@ type chatDecoder struct {
 	texts  int          // of the chunk
 	// numbers are those that were read of the chunk, by where they end.
 	numbers []model.Number
-	odd     bool // an error of the chunk was read that says nothing
+	odd     bool // the chunk has an empty error member
 }
 
 // chatHalves are the characters that a delta ended inside of, for each text that continues.
@@ -111,8 +111,8 @@ func (c *chatChoice) reset() {
 	c.details, c.calls = c.details[:0], c.calls[:0]
 }
 
-// decode reads one event's data, or a whole answer, into c. An error wraps
-// model.ErrUnreadable; it says where, but never what: the data is the model's text.
+// decode reads one event's data, or a whole answer, into c. An error wraps model.ErrUnreadable. It
+// has the place of the fault and never the text, because the data is the model's.
 func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
 	c.reset(whole)
 	d.texts, d.numbers, d.odd = 0, d.numbers[:0], false

@@ -27,8 +27,8 @@ func (d *chatDecoder) readArray(c *chatChunk, read func(*chatDecoder, *chatChunk
 	return d.readEach('[', func() error { return read(d, c) })
 }
 
-// appendString appends the string at hand to b; any other value says nothing. Half a
-// surrogate pair becomes a replacement character.
+// appendString appends the string at hand to b. Any other value is ignored. Half a surrogate pair
+// becomes a replacement character.
 //
 // The result may share b's memory, as with the built-in append.
 func (d *chatDecoder) appendString(b []byte) ([]byte, error) {
@@ -73,7 +73,7 @@ func isPlain(v jsontext.Value) bool {
 	return true
 }
 
-// readInteger reads a whole number. Any other value is read over, and not ok.
+// readInteger reads a whole number. ok is false for any other value, which it skips.
 //
 // A number such as 1.0 or 1e0 is whole as well: some servers write floats. Such a float
 // must fit 32 bits.
@@ -106,7 +106,8 @@ func (d *chatDecoder) readFigure() (n int, ok bool, err error) {
 	return n, ok, err
 }
 
-// recordNumber notes the number that was read last: a chunk with another one is not like this one.
+// recordNumber records the number that was read last: a chunk with another number there is not like
+// this one.
 func (d *chatDecoder) recordNumber() {
 	d.numbers = append(d.numbers, model.Number{End: int(d.json.InputOffset()), Figure: model.Fixed})
 }

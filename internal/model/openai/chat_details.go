@@ -20,7 +20,7 @@ type chatDetail struct {
 	text, summary []byte
 	hasText       bool
 	hasSummary    bool
-	others        []chatMember // format, signature, data and what else there is
+	others        []chatMember // format, signature, data and other members
 }
 
 // chatMember is a member whose value is JSON.
@@ -69,7 +69,7 @@ func (d *chatDecoder) detailField(c *chatChunk, name []byte) (err error) {
 	return d.otherMember(el, name)
 }
 
-// otherMember keeps a member as it is. Null says nothing.
+// otherMember keeps a member unchanged, except null.
 func (d *chatDecoder) otherMember(el *chatDetail, name []byte) error {
 	el.others = growList(el.others)
 	m := &el.others[len(el.others)-1]

@@ -151,8 +151,8 @@ func (m *chatMessages) appendText(role, text string) {
 // appendAssistant appends a message of the model's and, if it holds calls, their results,
 // which stand in the messages behind it. thisTurn says that no question came after it.
 //
-// A message without text and calls is left out, as it says nothing. Content that is empty
-// is null and not "", as the protocol has it with calls.
+// A message without text and calls is left out. Content that is empty is null and not "", as the
+// protocol has it with calls.
 func (m *chatMessages) appendAssistant(msg *chat.Message, thisTurn bool, behind []chat.Message) {
 	text := joinTexts(msg, "")
 	calls := callsOf(msg)

@@ -117,7 +117,7 @@ func (c *chatCodec) limitName(omit model.Omit) string {
 	return ""
 }
 
-// appendEffort says how much the model may think. A server that does not know the member
+// appendEffort appends how much the model may think. A server that does not know the member
 // receives it only if someone asked for it; the caller's level alone does not ask for it.
 //
 // "off" has a word at OpenAI only; elsewhere the server's own default stays.

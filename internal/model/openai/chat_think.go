@@ -15,8 +15,8 @@ const (
 // thinkTags distinguishes thoughts from text where a server leaves them both in the content: an
 // answer that begins with <think> is thought up to </think>, with the blanks behind it.
 //
-// held has the bytes that are not decided; at most a tag's length and the blanks before it.
-// Once done is set, nobody asks it any more.
+// held has the bytes that are not decided; at most a tag's length and the blanks before it. Once
+// done is set, its methods are not called any more.
 type thinkTags struct {
 	done   bool // the remaining content is text
 	inside bool // <think> was read, or is taken for read

@@ -74,8 +74,7 @@ func (d *chatDecoder) readCount(c *chatChunk, to *int) error {
 // toUsage reports the figures in our terms. Reasoning is part of completion_tokens unless the
 // total shows that it comes on top, as xAI counts.
 //
-// With a total alone, all of it is output until the frame, which knows how long the request
-// was, says better.
+// A total alone counts as output. The frame knows the length of the request and splits the total.
 func (f *chatFigures) toUsage() chat.Usage {
 	if f.prompt+f.completion == 0 && f.total > 0 {
 		return chat.Usage{OutputTokens: max(0, f.total-f.thinking), ThinkingTokens: f.thinking, Estimated: true}

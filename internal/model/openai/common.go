@@ -1,4 +1,4 @@
-// This file has what both protocols write in the same way.
+// This file has the members that both protocols write in the same way.
 
 package openai
 
@@ -67,7 +67,7 @@ const (
 
 // appendCache asks OpenAI to keep the beginning of a conversation. Its key makes the requests of
 // one conversation meet at one machine: a key of their own would scatter them, and one for all
-// would be too much for a machine. It is a hash, as it leaves the house.
+// would be too much for a machine. It is a hash, because it goes to the provider.
 func appendCache(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.Omit) []byte {
 	if spec.Cache == model.CacheOff {
 		return b

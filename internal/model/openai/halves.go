@@ -65,8 +65,8 @@ func countBackslashes(b []byte) (n int) {
 // pending is the first half of a character whose second half may come; 0: none.
 type pending rune
 
-// joinHalf appends what h.low completes, or what stays of a half that is alone, and keeps
-// h.high. empty says that the string is, but for its halves.
+// joinHalf appends the character that h.low completes, or a replacement character for a single
+// half. empty is true if the string has no other content.
 //
 // A half that is alone becomes one replacement character where it stood. An empty string
 // between two halves keeps the first one waiting.

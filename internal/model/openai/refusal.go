@@ -1,7 +1,7 @@
 // This file reads errors of both protocols. The forms differ: OpenAI's object, a string, an array
-// around it, pydantic's list, Google's status. The result says what kind of failure it is, which
-// decides about a retry, a fallback and the error that the caller gets, and which member of our
-// request was refused, so that the next one goes without it.
+// around it, pydantic's list, Google's status. The result has the kind of the failure, for a retry,
+// a fallback and the error of the caller. It also has the refused member of our request, so that
+// the next request omits it.
 //
 // A provider's text is kept for the log and is not shown to callers.
 
@@ -147,7 +147,7 @@ func errorText(e model.Object) string {
 	return ""
 }
 
-// kinds are what codes and types of errors mean, whatever the status.
+// kinds maps codes and types of errors to kinds, whatever the status.
 var kinds = map[string]model.Kind{
 	"insufficient_quota":        model.KindQuota,
 	"tool_use_failed":           model.KindMalformed, // Groq's, for a call that the model wrote
@@ -223,8 +223,8 @@ func retryInfo(details jsontext.Value) (wait time.Duration) {
 	return wait
 }
 
-// refusedMember returns which of our members an error names as one that the provider
-// does not take, or "". guessed says that it stands in the text alone.
+// refusedMember returns the one of our members that an error names as refused, or "". guessed is
+// true if the name stands in the text alone.
 //
 // It returns "" rather than guess: a member that is omitted by mistake is missing for as
 // long as the process runs. Text is searched only if it says that something is not taken.
@@ -299,7 +299,7 @@ func beginsWith(path string, ours []string) string {
 	return ""
 }
 
-// maxDetailDepth is how deep an error is searched for what validators report.
+// maxDetailDepth bounds the search in an error for the reports of validators.
 const maxDetailDepth = 6
 
 // inDetail finds what pydantic's validator reports, in Mistral's and vLLM's errors: an

@@ -56,8 +56,8 @@ func (w *walk) readEach(open jsontext.Kind, read func() error) error {
 	return err
 }
 
-// readFigure reads a whole number from 0 to 2^31-1, also one
-// written as 10.0. Any other value is read over, and not ok; an error is one of syntax.
+// readFigure reads a whole number from 0 to 2^31-1, also one written as 10.0. ok is false for any
+// other value, which it skips. An error is one of syntax.
 func (w *walk) readFigure() (n int, ok bool, err error) {
 	if w.json.PeekKind() != '0' {
 		return 0, false, w.json.SkipValue()
@@ -70,7 +70,7 @@ func (w *walk) readFigure() (n int, ok bool, err error) {
 	return n, ok, nil
 }
 
-// expectEnd says that nothing follows the value that was read.
+// expectEnd returns an error if more follows the value that was read.
 func (w *walk) expectEnd() error {
 	switch _, err := w.json.ReadToken(); err {
 	case io.EOF:
@@ -90,7 +90,8 @@ func (w *walk) mismatchError() error {
 	return errWrongType
 }
 
-// unreadableError says where data could not be read, but never what: it is the model's text.
+// unreadableError returns the place where data could not be read, without its text, because that is
+// the model's.
 func (w *walk) unreadableError(err error) error {
 	kind := "syntax"
 	if errors.Is(err, errWrongType) {

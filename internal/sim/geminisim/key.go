@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// keyRejected checks the API key of r against want; "" wants none.
+// keyRejected checks the API key of r against want; "" allows any.
 func keyRejected(r *http.Request, want string) *apiError {
 	got := r.Header.Get("X-Goog-Api-Key")
 	if got == "" {

@@ -20,8 +20,7 @@ const (
 	framingUnary                // :generateContent: one object
 )
 
-// reply writes one answer. Its methods return an error when nobody is there any
-// more to read it.
+// reply writes one answer. Its methods return an error when the client has left.
 type reply struct {
 	w       http.ResponseWriter
 	ctx     context.Context

@@ -202,7 +202,7 @@ func syntaxCause(err error) string {
 	return "Unable to parse."
 }
 
-// unknownName is what protojson answers to a field that a message does not have.
+// unknownName returns protojson's error for a field that a message does not have.
 func unknownName(path, name string) *apiError {
 	at := ""
 	if path != "" {

@@ -109,7 +109,7 @@ func (l language) checkParameters(path string, parameters jsontext.Value) *apiEr
 	return nil
 }
 
-// refusalOf words a fault as the API does: what its messages say of a rule is the rule's description.
+// refusalOf words a fault as the API does: the description of a rule has the API's words.
 func (l language) refusalOf(path string, fault *jsonschema.ValidationError) *apiError {
 	_, pointer, _ := strings.Cut(fault.SchemaURL, "#")
 	rule, _ := url.PathUnescape(pointer)

@@ -86,8 +86,8 @@ func (l *ledger) addCall(c *functionCall, signature string) {
 	l.signed[callKey(c)] = signature
 }
 
-// signatureOf returns what c was signed with. first reports whether c leads its
-// model turn: of parallel calls only the first is signed.
+// signatureOf returns the signature of c. first reports whether c leads its model turn: of parallel
+// calls only the first is signed.
 func (l *ledger) signatureOf(c *functionCall, first bool) string {
 	key := callKey(c)
 	if l != nil {

@@ -62,7 +62,7 @@ func (h *heating) getClimate(a struct {
 	return h.statesOf(names), nil
 }
 
-// setClimate changes all zones that are meant, or none if an argument is refused.
+// setClimate changes all named zones. It changes nothing if an argument is refused.
 func (h *heating) setClimate(a struct {
 	Zone   string   `json:"zone"`
 	Target *float64 `json:"target"`

@@ -76,16 +76,15 @@ func serveTool[A any](tool mcp.Tool, do func(A) (any, error)) server.ServerTool 
 	return server.ServerTool{Tool: tool, Handler: handler}
 }
 
-// readOnlyHints and sets are the annotations of tools: none destroys anything, and setting the
-// same twice changes nothing more.
+// readOnlyHints marks a tool that changes nothing.
 func readOnlyHints(title string) mcp.ToolOption { return withHints(title, true) }
 
-// changeHints marks a tool that changes something and can be called again with the
-// same effect.
+// changeHints marks a tool that changes something, destroys nothing, and can be called again with
+// the same effect.
 func changeHints(title string) mcp.ToolOption { return withHints(title, false) }
 
-// withHints gives a tool its title and hints. They matter: only calls that are
-// idempotent may be sent again.
+// withHints gives a tool its title and hints. They matter, because only idempotent calls may be
+// sent again.
 func withHints(title string, readOnly bool) mcp.ToolOption {
 	no, yes := false, true
 	return mcp.WithToolAnnotation(mcp.ToolAnnotation{

@@ -319,7 +319,7 @@ func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *ref
 	return nil
 }
 
-// standIn is what Gemini's endpoint takes for the signature of another model's call.
+// standIn replaces the signature of another model's call for Gemini's endpoint.
 const standIn = "skip_thought_signature_validator"
 
 // checkCallSignature wants Gemini's signature with a call, or the value that stands in for

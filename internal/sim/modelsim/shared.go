@@ -130,8 +130,8 @@ func objectFault(schema jsontext.Value) string {
 	return ""
 }
 
-// strictFault says why a schema cannot be strict: every object lists all of its
-// members as required and allows no other.
+// strictFault returns why a schema cannot be strict, or "". Each object must list all of its
+// members as required and allow no others.
 func strictFault(schema jsontext.Value) string {
 	var v any
 	if json.Unmarshal(schema, &v) != nil {
@@ -140,8 +140,7 @@ func strictFault(schema jsontext.Value) string {
 	return strictNode("", v)
 }
 
-// strictNode returns what strict mode has against a schema, in the words of the
-// API, or "".
+// strictNode returns why strict mode refuses a schema, in the words of the API, or "".
 func strictNode(path string, v any) string {
 	switch v := v.(type) {
 	case []any:

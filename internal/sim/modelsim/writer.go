@@ -29,8 +29,7 @@ func (a *answer) add(event string, data any) {
 	a.frames = append(a.frames, frame{event, encodeJSON(data)})
 }
 
-// writer sends one answer. Its methods return an error when nobody is there any
-// more to read it.
+// writer sends one answer. Its methods return an error when the client has left.
 type writer struct {
 	w   http.ResponseWriter
 	ctx context.Context

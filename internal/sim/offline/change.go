@@ -146,7 +146,7 @@ func (c change) pickBest(todos []todo) []todo {
 	return useful
 }
 
-// askWhich asks which todo is meant, when several fit or none does.
+// askWhich asks for the todo that is meant, if several fit or none.
 func (c change) askWhich(doubt []todo, now time.Time) string {
 	for i := range doubt { // nothing else may distinguish them
 		doubt[i].title += " (" + doubt[i].id + ")"

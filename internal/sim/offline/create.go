@@ -40,7 +40,7 @@ func readDraft(text string, now time.Time) (d todo) {
 	return d
 }
 
-// tidyText trims blanks, quotes and stops, and what removed words have left inside.
+// tidyText trims blanks, quotes and stops, and the blanks around removed words.
 func tidyText(text string) string {
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), " ,", ",")
 	return strings.Trim(text, " ,;:.!?\"“”‘`–—-")
@@ -74,8 +74,8 @@ func cutSpokenTag(s *english.Sentence, tags []string) (*english.Sentence, []stri
 // levels are the words for priorities.
 const levels = "not_urgent|not_important|urgent|important|critical|asap|high|medium|normal|low|high-priority|low-priority"
 
-// cutPriority cuts what names a priority. Adjectives count only at the end or
-// before a colon, since in "read the important mail" they belong to the title.
+// cutPriority cuts the words for a priority. Adjectives count only at the end or before a colon,
+// since in "read the important mail" they belong to the title.
 func cutPriority(s *english.Sentence) (rest *english.Sentence, priority string) {
 	for _, rule := range []string{
 		"[with] [a|the] high|medium|normal|low priority",
@@ -204,7 +204,7 @@ func reportAdded(added []string) string {
 	return fmt.Sprintf("I've added %d todos:\n\n- %s", len(added), strings.Join(added, "\n- "))
 }
 
-// reportCalls says what became of the calls that are done.
+// reportCalls words the results of the calls.
 func (c create) reportCalls(done []result, now time.Time) string {
 	var added, said []string
 	for i, r := range done[:min(len(done), len(c))] {

@@ -1,4 +1,4 @@
-// This file understands phrases about the list and what restricts them: status, priority, tags,
+// This file understands phrases about the list and their restrictions: status, priority, tags,
 // days, words of the title. The same filter is sent to the tool, as far as the tool has parameters
 // for it, and applied to its result.
 
@@ -137,7 +137,7 @@ func readListing(s *english.Sentence, f english.Found, now time.Time) intent {
 // nextAnswer asks for the list, and then shows it.
 func (l listing) nextAnswer(t *turn) geminisim.Answer { return l.showList(t, l.reportTodos) }
 
-// showList asks for the list, and then answers with what report makes of it.
+// showList asks for the list, and then answers with report's text.
 func (l listing) showList(t *turn, report func(r result, now time.Time) string) geminisim.Answer {
 	tool := t.declaredTool("list_todos")
 	results := t.resultsOf(tool)

@@ -49,7 +49,7 @@ func hasAll(words, want map[string]bool) bool {
 	return true
 }
 
-// fitOf says how well words name a todo.
+// fitOf returns how well words name a todo.
 func fitOf(words string, t todo) fit {
 	want, title := stemsOf(words), stemsOf(t.title)
 	if words != "" && (strings.EqualFold(words, t.title) || strings.EqualFold(words, t.id)) {

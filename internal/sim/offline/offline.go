@@ -169,7 +169,8 @@ func (t *turn) resultsOf(tool *tool) (results []result) {
 	return results
 }
 
-// allowedCalls returns the calls of a step, at most 8, as more would not all be executed; none if they are forbidden.
+// allowedCalls returns the calls of a step, at most 8, because more would not all be executed. It
+// returns nil if calls are forbidden.
 func (t *turn) allowedCalls(plans []plan) (calls []geminisim.Call) {
 	for i := 0; t.mayCall && i < min(8, len(plans)); i++ {
 		calls = append(calls, plans[i].call())

@@ -52,7 +52,7 @@ func faultReply(tried, fault string) string {
 	return text
 }
 
-// cutNote says that a list was cut; empty: it was not.
+// cutNote returns the note that a list was cut, or "".
 func cutNote(r result) string {
 	if !r.cut {
 		return ""

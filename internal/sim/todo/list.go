@@ -23,8 +23,8 @@ type conditions struct {
 	values []any
 }
 
-// addTerm adds a term, whose placeholders get values. No text of a user's becomes
-// part of the query.
+// addTerm adds a term, whose placeholders get values. A user's text never becomes part of the
+// query.
 func (c *conditions) addTerm(term string, values ...any) {
 	c.terms = append(c.terms, term)
 	c.values = append(c.values, values...)

@@ -70,7 +70,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// setDefaults fills in what zero values of Config mean.
+// setDefaults fills in the defaults of Config.
 func (s *Store) setDefaults() {
 	if s.location == nil {
 		s.location = time.UTC

@@ -96,8 +96,8 @@ func (s *Sentence) readDate(i int, now time.Time) (Date, int) {
 	return Date{minuteOf(day, hour.minute), true}, end
 }
 
-// readDay reads a day, or a moment such as "in two hours", at word i and says how
-// many words name it; 0: none.
+// readDay reads a day, or a moment such as "in two hours", at word i. It returns the number of its
+// words, or 0.
 func (s *Sentence) readDay(i int, now time.Time) (time.Time, int) {
 	today := Midnight(now)
 	for _, named := range []struct {
@@ -196,8 +196,8 @@ func (c clock) combineWith(other clock) clock {
 	return clock{minute: c.minute%720 + other.minute/720*720}
 }
 
-// readClock reads a time of day at word i and says how many words name it; 0: none.
-// afterDay says that a day was named right before: Friday morning.
+// readClock reads a time of day at word i. It returns the number of its words, or 0. afterDay says
+// that a day was named right before: Friday morning.
 func (s *Sentence) readClock(i int, afterDay bool) (clock, int) {
 	lead := s.oneOf(i, "this|in_the")
 	w := s.At(i + lead)
