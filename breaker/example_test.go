@@ -8,7 +8,7 @@ import (
 	"sluice/breaker"
 )
 
-// A caller asks before each call, and tells how the call ended.
+// A caller asks before each call, and reports how the call ended.
 func ExampleBreaker_Allow() {
 	b := breaker.New(breaker.Config{Service: "search", Failures: 2})
 	for range 2 {
