@@ -5,6 +5,7 @@ import (
 	"html"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -154,11 +155,15 @@ func checkWhole(t *testing.T, text channeltest.Text, r *channel.Response) bool {
 	spaced := text.Script != "Thai" && text.Script != "Han" && text.Script != "Japanese"
 	for form, content := range forms(t, r) {
 		isMarked := isMarked || strings.HasPrefix(form, "card")
-		flat, closed := squeezed(content), bare(content, isMarked)
+		flat := squeezed(content)
+		closed := sync.OnceValue(func() string { return bare(content, isMarked) })
 		for _, word := range append(text.Words, text.Links...) {
+			if strings.Contains(flat, word) {
+				continue
+			}
 			unspaced := strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) })
 			whole := spaced && !unspaced || strings.ContainsAny(word, ":+") // links and phone numbers in any script
-			if strings.Contains(flat, word) || (r.Channel == channel.WhatsApp || !whole) && strings.Contains(closed, bare(word, isMarked)) {
+			if (r.Channel == channel.WhatsApp || !whole) && strings.Contains(closed(), bare(word, isMarked)) {
 				continue
 			}
 			t.Errorf("the %s lacks %q:\n%s", form, word, content)
