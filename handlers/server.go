@@ -15,6 +15,8 @@
 // entrance reads its turn. The type turns starts and runs the turn, readers sends stored turns, and
 // types such as taskAPI serve the other paths.
 //
+// The verbs: serve (a route), admit, charge, claim, store, run, refuse, reply, log.
+//
 // A Server is safe for concurrent use. A turn runs on the goroutine of its
 // request. At the end Drain refuses new streams, Wait waits for those that run,
 // and Abort cancels them with a cause.

@@ -28,6 +28,9 @@
 //	turnSuccessor  takes over the turns that no process runs, or closes them
 //	taskStore      reads and writes tasks for all of them
 //
+// The verbs: append (to a log), flush (log, then client), save (to continue), finish (last state),
+// release (to another process), abandon (a claimed turn), take over, close (a lost turn).
+//
 // A Service is safe for concurrent use. Its keeper ends with Close, and Close waits for it.
 package task
 

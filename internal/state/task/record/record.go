@@ -2,6 +2,8 @@
 // agents, times, durations and outcomes. A trace leaves out events that are not stored, such as
 // drafts.
 //
+// The verbs: begin and end (a step), start and end (a call), record (an event), mark, join.
+//
 // A Recorder belongs to the goroutine of its turn. Its part is encoded once, and joined with the
 // parts of other turns when somebody reads the trace (Join).
 package record
