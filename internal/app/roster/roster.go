@@ -4,6 +4,8 @@
 //
 // One lock covers the making and the use of a team. A changed card changes the team too, and two
 // causes must never make teams at once.
+//
+// The verbs: read and change (the shared list), accept (a list), make (a team), close (an agent).
 package roster
 
 import (

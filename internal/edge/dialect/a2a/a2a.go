@@ -9,6 +9,9 @@
 //	data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"append":true,"artifact":{...},...}}}
 //
 // See docs/a2a.md.
+//
+// The verbs: open (a request), find (a task), follow (a turn), append (to a frame), reword (an
+// error), list (tasks).
 package a2a
 
 import (

@@ -8,6 +8,8 @@
 //
 // No type of event is sent that a client before 1.0 does not know: one ends its run. An event that
 // the protocol lacks becomes a CUSTOM event. Its name begins with sluice.
+//
+// The verbs: read (a member), add (a fault), open and end (a stretch), append (an event).
 package agui
 
 import (

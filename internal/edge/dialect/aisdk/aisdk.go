@@ -8,6 +8,9 @@
 // and at the end data: [DONE]. An event that the protocol lacks becomes a data-sluice part, with
 // the members of our own protocol. No call of the gateway's servers is the client's to run: it is
 // marked as executed.
+//
+// The verbs: read (a member), add (a fault), open and end (a stretch), begin and finish (a step),
+// append (a part).
 package aisdk
 
 import (

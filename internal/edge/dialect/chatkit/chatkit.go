@@ -10,6 +10,9 @@
 // A thread holds items: messages of the user, workflows with the model's thoughts and calls as
 // tasks, and answers of the model. An item that is streamed is added, updated and done, and not
 // touched any more.
+//
+// The verbs: read (a member), add (a piece, task or fault), open and close (an item), store (as an
+// effect), find (a thread).
 package chatkit
 
 import (

@@ -11,6 +11,9 @@
 //
 //	event: response.output_text.delta
 //	data: {"type":"response.output_text.delta","sequence_number":4,...}
+//
+// The verbs: read (a member), add (a message or fault), open and end (a stretch), append (to a
+// frame), store (a record), find (a record).
 package openai
 
 import (
