@@ -6,7 +6,7 @@
 //
 //	data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_..._1","delta":"Hel"}
 //
-// No type of event is sent that a client before 1.0 does not know: one ends its run. An event that
+// It sends only types of events that clients before 1.0 know: an unknown one ends a run. An event that
 // the protocol lacks becomes a CUSTOM event. Its name begins with sluice.
 //
 // The verbs: read (a member), add (a fault), open and end (a stretch), append (an event).
