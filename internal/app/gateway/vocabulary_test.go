@@ -362,7 +362,7 @@ func TestVocabulariesNameEveryEvent(t *testing.T) {
 	script, _, _ = strings.Cut(script, "]")
 	_, page, _ := strings.Cut(readText(t, "../../../docs/events.md"), "\n| event | data |\n| --- | --- |\n")
 	page, _, _ = strings.Cut(page, "\n\n")
-	_, judge, _ := strings.Cut(readText(t, "../../clients/loadtest/audit.go"), "\nfunc (a *audit) check(")
+	_, judge, _ := strings.Cut(readText(t, "../../clients/loadtest/audit.go"), "\nfunc (a *audit) checkEvent(")
 	judge, _, _ = strings.Cut(judge, "\n}\n")
 	for where, found := range map[string][][]string{
 		"internal/clients/loadtest/audit.go": regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(judge, -1),
