@@ -40,10 +40,7 @@ type workspace struct {
 // shared is set by TestMain, before the first test.
 var shared *workspace
 
-func TestMain(m *testing.M) {
-	testnet.Parallel(6)
-	os.Exit(runAll(m))
-}
+func TestMain(m *testing.M) { os.Exit(runAll(m)) }
 
 func runAll(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "sluice-peers-")
