@@ -34,7 +34,7 @@ func newAskFlags(l *config.Loader) askFlags {
 		agent:    l.String("agent", "", "ask the agent with this id; default: the gateway chooses"),
 		workflow: l.String("workflow", "", "run the workflow with this name"),
 		raw:      l.Bool("json", "print the raw events, one JSON object a line"),
-		talk:     l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one"),
+		talk:     l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with the messages before it; TEXT may be the first one"),
 		channel:  l.String("channel", "", "have the answer in the form of a channel, such as sms or email"),
 		deliver:  l.Bool("deliver", "with --channel: have the gateway send the answer to the channel's receiver, too"),
 		drafts:   l.Bool("drafts", "show an answer that is held back until it is checked as it is written"),

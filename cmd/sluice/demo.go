@@ -36,7 +36,7 @@ func listTours() []tour {
 	return []tour{
 		{
 			"tool", "an agent calls a tool",
-			"What the agent thinks, which tool it calls and what comes back is shown live, each as an event of the stream. The todo list is an MCP server inside the gateway.",
+			"The agent's thoughts, its tool calls and their results come live, each as an event of the stream. The todo list is an MCP server inside the gateway.",
 			`sluice ask "Remind me to buy eggs tomorrow at 3pm"`,
 			func(d demo, ctx context.Context) int {
 				return d.askGateway(ctx, "Remind me to buy eggs tomorrow at 3pm")
@@ -97,7 +97,7 @@ func (p program) runDemo(ctx context.Context, args []string) int {
 	}
 	defer os.RemoveAll(folder)
 	d := demo{p.withSettings(map[string]string{"SLUICE_TODO_DB": filepath.Join(folder, "todo.db")}), folder}
-	p.printParagraph(p.stderr, "The offline model answers: a simulator, not Gemini. Nothing leaves this machine, and your todo list is not touched.", "")
+	p.printParagraph(p.stderr, "The offline model answers: a simulator, not Gemini. The demo sends nothing to other machines and does not touch your todo list.", "")
 	for i, t := range all {
 		p.printHeadline(t, i+1, len(all))
 		if code := t.run(d, ctx); code != exitOK {

@@ -138,7 +138,7 @@ func meaningOf(class string) (means string, change []string) {
 		return "The provider does not know the key, the model's name or the address, or there is no money left.",
 			[]string{"Correct api_key, model or endpoint", "Look at the account at the provider"}
 	case "unavailable":
-		return "Nobody answers there, or not as the protocol has it.", []string{"Correct endpoint, provider or api", "Start what should answer, or wait for it"}
+		return "The address does not answer, or it speaks another protocol.", []string{"Correct endpoint, provider or api", "Start what should answer, or wait for it"}
 	case "timeout":
 		return "The answer did not begin, or go on, in time.", []string{"Raise timeout, for a server that loads its model first"}
 	case "rate_limited":

@@ -43,7 +43,7 @@ func newLoadFlags(readFile func(string) ([]byte, error)) *loadFlags {
 	f.url = l.BaseURL("url", "the gateway's base URL, such as http://127.0.0.1:8080; required")
 	f.clients = l.Int("clients", 0, 1, manyStreams, "closed loop: so many clients, each sends its next turn when the last one has ended (10, unless --rate is given)")
 	f.rate = l.Float("rate", 0, manyStreams, "open loop: so many turns are begun in a second, whatever the gateway does")
-	f.maxInFlight = l.Int("max-in-flight", 0, 1, manyStreams, "open loop: streams at once (1000); a turn that finds no place is dropped, and counted")
+	f.maxInFlight = l.Int("max-in-flight", 0, 1, manyStreams, "open loop: streams at once (1000); a turn without a free slot is dropped, and counted")
 	f.duration = l.Duration("duration", 0, "for how long turns are begun, after the warm-up (10s, unless --turns is given)")
 	f.turns = l.Int("turns", 0, 1, math.MaxInt32, "how many turns are begun in all")
 	f.warmup = l.Duration("warmup", 0, "at the beginning: turns are audited, not measured")

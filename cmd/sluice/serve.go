@@ -200,7 +200,7 @@ func todoPlace(cfg config.Config) string {
 	case at.DB != gateway.InMemory:
 		return at.DB
 	case at.IsDefault:
-		return "memory until the end: there is no data folder that can be written (set SLUICE_TODO_DB)"
+		return "memory until the end: no data folder can be written (set SLUICE_TODO_DB)"
 	}
 	return "memory until the end"
 }

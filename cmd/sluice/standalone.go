@@ -81,7 +81,7 @@ func scriptOf[S any](p program, flag, path string, parse func(string) (*S, error
 func (p program) geminiSim(ctx context.Context, args []string) int {
 	l := settings.Loader()
 	path := l.String("script", "", "answer from this script instead of as the offline model")
-	directives := l.String("directives", "", "answer what comes under /v1 by the directives in this file (one request alone: by its header X-Modelsim)")
+	directives := l.String("directives", "", "answer requests under /v1 by the directives in this file (one request alone: by its header X-Modelsim)")
 	pace := l.Duration("pace", providers.OfflinePace, "pause between the chunks of the offline model")
 	cfg, code, ok := p.loadConfig(l, args)
 	if !ok {

@@ -30,7 +30,7 @@ func TestTodosWithoutAWritableHome(t *testing.T) {
 	if len(warned) != 1 || warned[0].Fields["level"] != "WARNING" || warned[0].Detail("reason") == "" {
 		t.Errorf("the warnings are %v", warned)
 	}
-	if !strings.Contains(r.Stderr.String(), "kept in memory until the end: there is no data folder that can be written") {
+	if !strings.Contains(r.Stderr.String(), "kept in memory until the end: no data folder can be written") {
 		t.Errorf("the banner is\n%s", r.Stderr)
 	}
 

@@ -65,7 +65,7 @@ func watchCertificate(p *commonParts, c *process.Certificate) {
 
 // countHTTP2 returns the counter of HTTP/2 errors.
 func countHTTP2(m *metrics.Registry) func(kind string) {
-	errs := m.Counter("h2_errors_total", "Errors of HTTP/2 that clients made, by what was wrong.", "type")
+	errs := m.Counter("h2_errors_total", "Errors of HTTP/2 that clients made, by type.", "type")
 	return func(kind string) { errs.Inc(kind) }
 }
 

@@ -33,7 +33,7 @@ import (
 )
 
 // ErrNoExport says that the store of a configuration cannot be read by another process.
-var ErrNoExport = errors.New("there is nothing to read: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; what a process keeps in its memory no other one sees")
+var ErrNoExport = errors.New("there is nothing to read: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; a store in memory belongs to one process")
 
 // Export writes a task, its records and the configuration as files under dir. It reads only, so a
 // gateway may run at the same time. The configuration is cfg, and may be newer than the task.

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNoRetention says that the store of a configuration cannot be swept by another process.
-var ErrNoRetention = errors.New("there is nothing to sweep: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; what a process keeps in its memory it sweeps itself, and no other one sees it")
+var ErrNoRetention = errors.New("there is nothing to sweep: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; a store in memory belongs to one process, which sweeps it itself")
 
 // SweepRetention looks at all ended tasks of the configured store once, by the policy of cfg, and
 // calls each for each of them. Tasks beyond their time are removed. A dry run changes nothing and

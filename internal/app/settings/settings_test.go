@@ -308,7 +308,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	_, err := load(w, "--heartbeat", "never", "--nope", "stray", "--gemini-api-key=AIzaLEAK", "--tool-timeout")
 	want := []string{
 		"--nope: there is no such flag",
-		"GEMINI_API_KEY: is not taken from the command line, which others on this machine can see; set the variable",
+		"GEMINI_API_KEY: is not taken from the command line, because others on this machine can see it; set the variable",
 		"SLUICE_TOOL_TIMEOUT: --tool-timeout needs a value",
 		"SLUICE_ADDR: must be host:port or :port, with a port from 0 to 65535",
 		"GEMINI_API_KEY: must be printable ASCII without spaces",

@@ -68,7 +68,7 @@ func (r *reader) readFlag(line *commandLine, settings []Setting, rest string, ar
 	}
 	switch {
 	case s.secret:
-		r.addFault(s.faultName(), "is not taken from the command line, which others on this machine can see; set the variable")
+		r.addFault(s.faultName(), "is not taken from the command line, because others on this machine can see it; set the variable")
 	case !hasValue:
 		r.addFault(s.faultName(), "--"+name+" needs a value")
 	default:

@@ -53,8 +53,8 @@ func TestLoaderFaults(t *testing.T) {
 		{"too many", []string{"a", "-", "--", secret}, []string{"argument 2: is not expected; flags begin with --", "argument 4: is not expected; flags begin with --"}},
 		{"unknown, with a secret", []string{"--api-key=" + secret}, []string{"--api-key: there is no such flag"}},
 		{"a secret with a dash", []string{"-" + secret + "=x"}, []string{"argument 1: there is no such flag"}},
-		{"a key and its value", []string{"--google-api-key", secret}, []string{"GEMINI_API_KEY: is not taken from the command line, which others on this machine can see; set the variable"}},
-		{"a key without value", []string{"--gemini-api-key"}, []string{"GEMINI_API_KEY: is not taken from the command line, which others on this machine can see; set the variable"}},
+		{"a key and its value", []string{"--google-api-key", secret}, []string{"GEMINI_API_KEY: is not taken from the command line, because others on this machine can see it; set the variable"}},
+		{"a key without value", []string{"--gemini-api-key"}, []string{"GEMINI_API_KEY: is not taken from the command line, because others on this machine can see it; set the variable"}},
 		{"own flag without value", []string{"--wait"}, []string{"--wait: --wait needs a value"}},
 	}
 	for _, tt := range tests {

@@ -186,7 +186,7 @@ func (a *followedTurn) followReply(req *http.Request) (outcome Outcome, err erro
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusNoContent:
-		return failed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
+		return failed, errors.New("cannot resume: the turn is unknown, or its events have expired")
 	case resp.StatusCode >= http.StatusInternalServerError && a.last != "":
 		return failed, fmt.Errorf("%w: %w", errBroken, readRefusal(resp))
 	case resp.StatusCode != http.StatusOK:

@@ -50,7 +50,7 @@ func TestFollowFaults(t *testing.T) {
 	none := strings.Repeat("0", 26)
 	for _, tt := range []struct{ base, id, says string }{
 		{base, "task_" + none, "404 Not Found: There is no such task"},
-		{base, "turn_" + none, "there is nothing to take up"},
+		{base, "turn_" + none, "cannot resume"},
 		{gatewayThatSays(t, "retry: 1\n"), "turn_" + none, "the stream broke before done"},
 		{"::", "task_" + none, "sluice ask: "},
 	} {

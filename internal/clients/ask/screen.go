@@ -139,7 +139,7 @@ func (v *screen) restartAnswer(d eventData) error {
 		v.answer = append(v.answer[:0], terminal.Printable(d.Accumulated)...)
 		return nil
 	}
-	if err := v.printLine(v.style.Yellow, "↺ the answer begins again: what was written of it above does not count"); err != nil || d.Accumulated == "" {
+	if err := v.printLine(v.style.Yellow, "↺ the answer begins again: its text above does not count"); err != nil || d.Accumulated == "" {
 		return err
 	}
 	d.Delta = d.Accumulated

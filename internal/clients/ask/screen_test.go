@@ -348,7 +348,7 @@ func TestTextThatIsTakenBack(t *testing.T) {
 	}))
 	d := deskAt(base, "What is on my list?\nAnd now?\n")
 	d.want(t, "an answer that begins again", d.Converse(t.Context(), Message{}), Succeeded, "", "")
-	const again = "↺ the answer begins again: what was written of it above does not count\n"
+	const again = "↺ the answer begins again: its text above does not count\n"
 	turn, _, _ := strings.Cut(d.out.String(), "\nstop · ")
 	want := "model m\n\nI look that up. It is h\nmodel n (spare) in place of default: unavailable\n" + again + "\nI look that up. It [2Jis\n" + again + "\nEggs.\n"
 	if diff := cmp.Diff(want, turn); diff != "" {

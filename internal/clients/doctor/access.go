@@ -85,7 +85,7 @@ func (d *examination) reportOpen() {
 func (d *examination) checkCredential(ctx context.Context) bool {
 	if !slices.ContainsFunc(credentialHeaders(), func(name string) bool { return d.cfg.Header.Get(name) != "" }) {
 		d.addFinding(Finding{"access", Problem, "no credential is there to go on with",
-			"What is behind the door cannot be looked at.", []string{"Set SLUICE_KEY to a key or token"}})
+			"The checks behind the door cannot run.", []string{"Set SLUICE_KEY to a key or token"}})
 		return false
 	}
 	if d.cfg.URL.Scheme == "http" && !isLoopback(d.cfg.URL.Hostname()) {
@@ -103,9 +103,9 @@ func (d *examination) checkCredential(ctx context.Context) bool {
 		return true
 	}
 	f := Finding{"access", Problem, resp.Status + " with the credential", "It does not count.",
-		[]string{"Look at auth_failed in the gateway's log, which says why", "Show another one in SLUICE_KEY"}}
+		[]string{"Look at auth_failed in the gateway's log for the reason", "Show another one in SLUICE_KEY"}}
 	if resp.StatusCode == http.StatusForbidden {
-		f.Means, f.Change = "It counts, but its tenant may not ask.", []string{"Look at auth_denied in the gateway's log, which says why"}
+		f.Means, f.Change = "It counts, but its tenant may not ask.", []string{"Look at auth_denied in the gateway's log for the reason"}
 	}
 	d.addFinding(f)
 	return false

@@ -91,7 +91,7 @@ func (d *examination) reportProxy() {
 	u, err := http.ProxyFromEnvironment(&http.Request{URL: d.cfg.URL})
 	if err == nil && u != nil {
 		d.addFinding(Finding{Check: "proxy", Verdict: Notice, Seen: "requests go through " + u.Host + ", as the environment of this process says",
-			Means: "What is found below may be that proxy's doing."})
+			Means: "The findings below may come from that proxy."})
 	}
 }
 
@@ -127,7 +127,7 @@ func connectFinding(err error, timeout time.Duration) Finding {
 		f.Means = "Clients refuse the certificate."
 		f.Change = []string{"Serve the whole chain of a certificate for this name; SSL_CERT_FILE names a CA of your own to this program"}
 	case errors.As(err, &plain), strings.Contains(err.Error(), "gave HTTP response to HTTPS client"):
-		f.Means, f.Change = "What listens there does not speak TLS.", []string{"Use http:// in --url, or switch TLS on at that port"}
+		f.Means, f.Change = "The program that listens there does not speak TLS.", []string{"Use http:// in --url, or switch TLS on at that port"}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Means, f.Change = "Nobody listens there.", []string{"Correct the port, or start what should listen"}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -177,9 +177,9 @@ func strangerFinding(check string, resp *http.Response) Finding {
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		f.Means, f.Change = "Something in between wants to know who asks.", []string{"Give what it wants with SLUICE_KEY or --header"}
+		f.Means, f.Change = "A proxy in between asks for a credential.", []string{"Give the credential with SLUICE_KEY or --header"}
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		f.Means, f.Change = "A proxy answers, but has no gateway behind it.", []string{"Start the gateway, or correct its address or health check at the proxy"}
+		f.Means, f.Change = "A proxy answers, but it does not reach a gateway.", []string{"Start the gateway, or correct its address or health check at the proxy"}
 	}
 	return f
 }
@@ -212,7 +212,7 @@ func (d *examination) checkReadiness(ctx context.Context) {
 		f.Seen = reply.Status
 	}
 	if reply.Status == "draining" {
-		f.Verdict, f.Means = Problem, "This gateway stops and takes no new streams."
+		f.Verdict, f.Means = Problem, "This gateway stops and refuses new streams."
 		f.Change = []string{"Let the load balancer ask /readyz, so that it sends new streams elsewhere"}
 	}
 	d.addFinding(f)
@@ -225,13 +225,13 @@ func (d *examination) reportServices(reply *readiness) {
 	for _, b := range reply.Breakers {
 		if b.State != "closed" {
 			d.addFinding(Finding{"readyz", Problem, "the circuit breaker of " + b.Service + " is " + b.State,
-				"That service failed again and again; turns do without it for now.", []string{"Look at circuit_breaker_opened in the gateway's log"}})
+				"The service failed several times in a row; turns run without it for now.", []string{"Look at circuit_breaker_opened in the gateway's log"}})
 		}
 	}
 	for _, m := range reply.MCP {
 		if !m.Connected {
 			d.addFinding(Finding{"readyz", Problem, "the MCP server " + m.Server + " is not connected",
-				"The model has none of its tools.", []string{"Look at mcp_connect_failed in the gateway's log"}})
+				"The model cannot use its tools.", []string{"Look at mcp_connect_failed in the gateway's log"}})
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (d *examination) checkDialects(ctx context.Context) {
 		switch {
 		case err != nil:
 			d.addFinding(Finding{Check: "dialects", Verdict: Problem, Seen: p.path + ": " + err.Error(),
-				Means: "The gateway, or what is in front of it, does not answer there.", Change: []string{"Look at the proxy's log, then at the gateway's"}})
+				Means: "The gateway, or a proxy in front of it, does not answer there.", Change: []string{"Look at the proxy's log, then at the gateway's"}})
 			return
 		case isServed(resp):
 			served = append(served, p.name+" at "+p.path)

@@ -292,11 +292,11 @@ func TestNoGateway(t *testing.T) {
 	for _, tt := range []struct{ base, check, seen, means string }{
 		{page, "stream", "200 OK with text/html", "Something other"},
 		{moved, "healthz", "301 Moved Permanently to https://elsewhere.example/", "A redirect"},
-		{locked, "healthz", "401 Unauthorized", "Something in between"},
+		{locked, "healthz", "401 Unauthorized", "A proxy in between"},
 		{down, "healthz", "502 Bad Gateway", "A proxy answers"},
 		{hangs, "connect", "no answer within 500 ms", "Something drops"},
 		{tls.URL, "connect", "tls: failed to verify certificate", "Clients refuse"},
-		{strings.Replace(page, "http:", "https:", 1), "connect", "http: server gave HTTP response", "What listens"},
+		{strings.Replace(page, "http:", "https:", 1), "connect", "http: server gave HTTP response", "The program that listens"},
 		{"http://" + gatewaytest.UnusedAddr(t), "connect", "dial tcp", "Nobody listens"},
 		{"http://nowhere.invalid", "connect", "dial tcp: lookup nowhere.invalid", "The name"},
 	} {

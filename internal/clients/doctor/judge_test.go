@@ -135,12 +135,12 @@ func TestReadingTicks(t *testing.T) {
 		"with comments":  {": a\n\n" + first + ": b\n\n" + second + done, "", 2},
 		"no end":         {first + second, "EOF", 2},
 		"nothing":        {"", "EOF", 0},
-		"a tick too few": {first + done, `what came is not what was sent: event "done" after 1 tick`, 1},
-		"the first lost": {second, `what came is not what was sent: event "tick" after 0 ticks`, 0},
-		"one twice":      {first + first, `what came is not what was sent: event "tick" after 1 tick`, 1},
-		"another event":  {first + "event: ad\ndata: {\"n\":2}\n\n", `what came is not what was sent: event "ad" after 1 tick`, 1},
-		"no JSON":        {first + "event: tick\ndata: x\n\n", `what came is not what was sent: event "tick" after 1 tick`, 1},
-		"done at once":   {"event: done\ndata: {\"ticks\":0}\n\n", `what came is not what was sent: event "done" after 0 ticks`, 0},
+		"a tick too few": {first + done, `the stream was changed on its way: event "done" after 1 tick`, 1},
+		"the first lost": {second, `the stream was changed on its way: event "tick" after 0 ticks`, 0},
+		"one twice":      {first + first, `the stream was changed on its way: event "tick" after 1 tick`, 1},
+		"another event":  {first + "event: ad\ndata: {\"n\":2}\n\n", `the stream was changed on its way: event "ad" after 1 tick`, 1},
+		"no JSON":        {first + "event: tick\ndata: x\n\n", `the stream was changed on its way: event "tick" after 1 tick`, 1},
+		"done at once":   {"event: done\ndata: {\"ticks\":0}\n\n", `the stream was changed on its way: event "done" after 0 ticks`, 0},
 	} {
 		for _, packed := range []bool{false, true} {
 			resp := reply(200, "Content-Type", "text/event-stream")
@@ -180,7 +180,7 @@ func TestUnreachable(t *testing.T) {
 		{&net.DNSError{Err: "no such host", Name: "a"}, "lookup a: no such host", "The name leads nowhere."},
 		{&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.Expired}}, "tls: failed", "Clients refuse the certificate."},
 		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "tls: failed", "Clients refuse the certificate."},
-		{tls.RecordHeaderError{Msg: "no TLS"}, "tls: no TLS", "What listens there does not speak TLS."},
+		{tls.RecordHeaderError{Msg: "no TLS"}, "tls: no TLS", "The program that listens there does not speak TLS."},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "dial", "Nobody listens there."},
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), "no answer within 2.0 s", "Something drops the packets"},
 		{errors.New("odd"), "odd", ""},
@@ -206,8 +206,8 @@ func TestStranger(t *testing.T) {
 		{reply(200), "200 OK with no content type", "Something other than the gateway"},
 		{reply(404, "Content-Type", "text/html", "Server", "nginx", "Via", "1.1 a"), "404 Not Found with text/html (Server: nginx, Via: 1.1 a)", "Something other than the gateway"},
 		{reply(307, "Location", "https://b/"), "307 Temporary Redirect to https://b/", "A redirect loses"},
-		{reply(401), "401 Unauthorized with no content type", "Something in between"},
-		{reply(403, "CF-Ray", "1"), "403 Forbidden with no content type (CF-Ray: 1)", "Something in between"},
+		{reply(401), "401 Unauthorized with no content type", "A proxy in between"},
+		{reply(403, "CF-Ray", "1"), "403 Forbidden with no content type (CF-Ray: 1)", "A proxy in between"},
 		{reply(502), "502 Bad Gateway with no content type", "A proxy answers"},
 		{reply(503), "503 Service Unavailable with no content type", "A proxy answers"},
 		{reply(504), "504 Gateway Timeout with no content type", "A proxy answers"},
@@ -218,7 +218,7 @@ func TestStranger(t *testing.T) {
 			}
 		}
 	}
-	for status, means := range map[int]string{503: "The gateway takes no probes now", 403: "The gateway is not to serve", 404: "The gateway does not know", 200: "The content type was changed", 500: "Something other"} {
+	for status, means := range map[int]string{503: "The gateway refuses probes now", 403: "The gateway is not to serve", 404: "The gateway does not know", 200: "The content type was changed", 500: "Something other"} {
 		if f := notAStream(reply(status, "X-Request-ID", "req_1")); !strings.HasPrefix(f.Means, means) {
 			t.Errorf("%d with the gateway's own header: %+v", status, f)
 		}

@@ -133,7 +133,7 @@ func (d *examination) checkSilence(ctx context.Context) {
 		d.addGood("idle", "a stream without a byte for %s is left alone too", formatTime(d.cfg.Idle))
 	default:
 		d.addFinding(Finding{Check: "idle", Verdict: Notice, Seen: fmt.Sprintf("a stream without a byte is cut after %s", formatTime(bare.elapsed)),
-			Means: "That is the shortest idle limit on the way. SLUICE_HEARTBEAT must stay well below it."})
+			Means: "This is the shortest idle limit on the way. SLUICE_HEARTBEAT must stay well below it."})
 	}
 }
 

@@ -122,7 +122,7 @@ func (v *viewing) readTicks() error {
 			v.done = true
 			return nil
 		default:
-			return fmt.Errorf("what came is not what was sent: event %q after %s", ev.Type, formatCount(n, "tick"))
+			return fmt.Errorf("the stream was changed on its way: event %q after %s", ev.Type, formatCount(n, "tick"))
 		}
 	}
 }
@@ -217,7 +217,7 @@ func notAStream(resp *http.Response) Finding {
 	}
 	switch resp.StatusCode { // the gateway itself, or a proxy that sets this header
 	case http.StatusServiceUnavailable:
-		f.Means, f.Change = "The gateway takes no probes now: it has all that it can take, or it stops.", []string{"Ask again"}
+		f.Means, f.Change = "The gateway refuses probes now: it is full, or it stops.", []string{"Ask again"}
 	case http.StatusForbidden:
 		f.Means, f.Change = "The gateway is not to serve the name that it was asked under, or takes this for a foreign page.",
 			[]string{"Name the host in SLUICE_HOSTS", "Ask without Origin, Sec-Fetch-* and a browser's User-Agent"}
@@ -259,7 +259,7 @@ func (d *examination) paceFinding(ctx context.Context, v *viewing) Finding {
 			Seen:  fmt.Sprintf("buffered: %s sent %s apart came in %s, up to %s late%s", formatCount(len(v.ticks), "tick"), formatTime(probeInterval), formatCount(t.pieces, "piece"), formatTime(t.held), d.bufferSize(ctx)),
 			Means: "Clients see nothing for a while, then much at once."}
 		if v.isCompressed() {
-			f.Means += " The compression may be what holds it back."
+			f.Means += " The compression may hold it back."
 		}
 		return f
 	case !t.isLive():

@@ -84,7 +84,7 @@ func Open(s Spec, cfg Config) (*Door, error) {
 	}
 	d := &Door{
 		cfg: cfg, proxy: newProxy(s.Proxy), failures: newFailures(s.Failures),
-		outcomes: cfg.Metrics.Counter("auth_total", "requests by how their sender was known, and what came of it", "method", "outcome"),
+		outcomes: cfg.Metrics.Counter("auth_total", "requests by the sender's method, and the outcome", "method", "outcome"),
 	}
 	if cfg.Keys != nil {
 		d.methods = append(d.methods, string(access.ByKey))
