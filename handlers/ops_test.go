@@ -125,9 +125,9 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{Page: fstest.MapFS{
 		"index.html": {Data: []byte("<!doctype html>")}, "app.js": {Data: []byte("let x")}, "style.css": {Data: []byte("b{}")},
-		"openapi.yaml": {Data: []byte("openapi: 3.1.0")}, "folder/secret.txt": {Data: []byte("x")},
+		"openapi.yaml": {Data: []byte("openapi: 3.1.0")}, "view/turn.js": {Data: []byte("let y")}, "vendor/inter.woff2": {Data: []byte("wOF2")},
 	}})
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; font-src 'self'; connect-src 'self'; frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 		"require-trusted-types-for 'script'; trusted-types 'none'"
 	hashes := regexp.MustCompile(` 'unsafe-hashes'(?: 'sha256-[A-Za-z0-9+/]{43}='){8}`) // of the styles of e-mails
 	for path, want := range map[string][2]string{
@@ -135,6 +135,9 @@ func TestPage(t *testing.T) {
 		"/app.js":       {"text/javascript; charset=utf-8", "let x"},
 		"/style.css":    {"text/css; charset=utf-8", "b{}"},
 		"/openapi.yaml": {"application/yaml", "openapi: 3.1.0"},
+		"/view/turn.js": {"text/javascript; charset=utf-8", "let y"},
+
+		"/vendor/inter.woff2": {"font/woff2", "wOF2"},
 	} {
 		got := g.do(t, "GET", path, "")
 		h := got.header
@@ -144,7 +147,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: status %d, headers %v: %s", path, got.status, h, got.body)
 		}
 	}
-	for _, path := range []string{"/index.html", "/folder", "/folder/secret.txt", "/../app.js", "/app.js/"} {
+	for _, path := range []string{"/index.html", "/view", "/view/", "/view/../turn.js", "/../app.js", "/app.js/"} {
 		if got := g.do(t, "GET", path, ""); got.status != 404 {
 			t.Errorf("%s: status %d, want 404", path, got.status)
 		}

@@ -15,28 +15,27 @@ import (
 	"sluice/internal/edge/dialect"
 )
 
-// servePage routes the files of the page, index.html as /. c is the channels that it shows, or nil.
+// servePage routes the files of the page and of its folders, index.html as /. c is the channels that it shows, or nil.
 func servePage(ro *router, page fs.FS, c Channels) {
 	policy := contentPolicy(c)
-	names, _ := fs.Glob(page, "*")
-	for _, name := range names {
-		f := newFile(page, name, policy)
-		if f == nil {
-			continue
+	_ = fs.WalkDir(page, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil
 		}
 		route := "/" + name
 		if name == "index.html" {
 			route = "/"
 		}
-		ro.routeRead(route, open, f.serveFile)
-	}
+		ro.routeRead(route, open, newFile(page, name, policy).serveFile)
+		return nil
+	})
 }
 
 // contentPolicy lets the page load its own files and talk to its own server, and nothing else.
 // In browsers with trusted types, a text cannot become markup or code. An e-mail that it shows
 // in a frame falls under it too, and has the styles of its kind.
 func contentPolicy(c Channels) string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'" + mailStyles(c) + "; img-src 'self'; connect-src 'self'; " +
+	return "default-src 'none'; script-src 'self'; style-src 'self'" + mailStyles(c) + "; img-src 'self' blob:; font-src 'self'; connect-src 'self'; " +
 		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 		"require-trusted-types-for 'script'; trusted-types 'none'"
 }
@@ -70,11 +69,8 @@ type forms struct {
 	packed           []byte // by gzip; nil: that makes it no smaller
 }
 
-// newFile returns a file of the page; nil: it is a folder.
+// newFile returns a file of the page.
 func newFile(page fs.FS, name, policy string) *file {
-	if info, err := fs.Stat(page, name); err != nil || info.IsDir() {
-		return nil
-	}
 	f := &file{from: page, name: name, contentType: contentType(name), policy: policy}
 	f.forms = sync.OnceValues(f.packForms)
 	return f
@@ -96,6 +92,8 @@ func contentType(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".txt":
 		return "text/plain; charset=utf-8"
+	case ".woff2":
+		return "font/woff2"
 	default:
 		return "application/octet-stream"
 	}

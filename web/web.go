@@ -1,43 +1,69 @@
-// Package web holds the files that the gateway serves to people: the first page
-// and the description of its API.
+// Package web holds the files that the gateway serves to people: the page and the description of
+// its API. Its scripts lie in layers, each a folder: wire, model, view and dev.
 package web
 
 import (
 	"bytes"
 	"embed"
 	"io/fs"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-//go:embed index.html *.js *.license.txt style.css icon.svg openapi.yaml
+//go:embed index.html *.js style.css icon.svg openapi.yaml wire/*.js model/*.js view/*.js dev/*.js
+//go:embed vendor/*.js vendor/*.css vendor/*.txt vendor/*.woff2 vendor/fonts/*.woff2
 var files embed.FS
 
-// Files returns all files, in one folder: index.html for the path /, the files that it loads from
-// the same folder, and openapi.yaml. The page loads nothing from other places and contains neither
-// inline scripts nor inline styles. So a Content-Security-Policy of "default-src 'none'" fits it,
-// with 'self' for script, style, img and connect, and blob: for the frame of an e-mail.
+// Files returns all files: index.html, which is meant for /, the files that it loads from its own
+// folder, and openapi.yaml. The page has no inline script or style and asks no other host. A
+// Content-Security-Policy of "default-src 'none'" fits it, with 'self' for script, style, img, font
+// and connect, and blob: for the frame of an e-mail.
 //
-// Scripts come without their comments: these are a quarter of the bytes. Code stays in the same
-// lines as in the source.
+// index.html names the modules that app.js imports, so that a browser asks for all of them at once.
+// Scripts come without their comments; each statement stands in the same line as in the source.
 func Files() fs.FS { return page{files} }
 
-// page reads scripts of ours without their comments.
+// page reads files as a browser gets them.
 type page struct{ embed.FS }
 
 // ReadFile implements fs.ReadFileFS.
 func (p page) ReadFile(name string) ([]byte, error) {
 	text, err := p.FS.ReadFile(name)
-	base, isScript := strings.CutSuffix(name, ".js")
-	if err != nil || !isScript {
+	switch {
+	case err != nil || strings.HasPrefix(name, "vendor/"):
 		return text, err
+	case name == "index.html":
+		return bytes.Replace(text, []byte("<!-- modules -->\n"), p.preloads(), 1), nil
+	case path.Ext(name) == ".js":
+		return withoutComments(text), nil
 	}
-	if f, err := p.FS.Open(base + ".license.txt"); err == nil { // it is of others, and stays as it is
-		return text, f.Close()
-	}
-	return withoutComments(text), nil
+	return text, nil
 }
 
-// withoutComments empties the lines of a script that only have a comment.
+// imported matches the name of a module that another one needs from the start.
+var imported = regexp.MustCompile(`(?m)(?:^import|\bfrom) ?['"](\.[^'"]+)['"]`)
+
+// preloads returns a link for each module that app.js needs from the start.
+func (p page) preloads() []byte {
+	known := []string{"app.js"}
+	for i := 0; i < len(known); i++ {
+		script, _ := p.FS.ReadFile(known[i])
+		for _, m := range imported.FindAllSubmatch(script, -1) {
+			if name := path.Join(path.Dir(known[i]), string(m[1])); !slices.Contains(known, name) {
+				known = append(known, name)
+			}
+		}
+	}
+	var links bytes.Buffer
+	for _, name := range known[1:] {
+		links.WriteString(`<link rel="modulepreload" href="` + name + "\">\n")
+	}
+	return links.Bytes()
+}
+
+// withoutComments empties the lines of a script that have nothing but a comment.
 func withoutComments(script []byte) []byte {
 	out := make([]byte, 0, len(script))
 	within := false // a comment of several lines

@@ -121,7 +121,7 @@ export function decided(route) {
   return route.method === 'model' ? `Routed to ${agents} (${sure}).` : `Routed to ${agents}.`;
 }
 
-/** @type {Map<import('./branch.js').State, string>} what a branch of a turn does, or how it ended */
+/** @type {Map<import('./model/branch.js').State, string>} what a branch of a turn does, or how it ended */
 export const states = new Map([['next', 'is next'], ['running', 'works'], ['retrying', 'tries again'], ['done', 'completed'], ['failed', 'failed'],
   ['stopped', 'stopped'], ['waiting', 'waits for a person'], ['skipped', 'skipped'], ['lost', 'its end was not seen'], ['struck', '']]);
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 await import('./dom.mjs');
-const { examples } = await import('../examples.js');
+const { examples } = await import('../model/examples.js');
 
 const agent = (id, ...examples) => ({ id, name: id, available: true, examples });
 const todo = [{ name: 'create_todo', server: 'todo' }];

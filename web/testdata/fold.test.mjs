@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-const { walk } = await import('../branch.js');
-const { Fold } = await import('../fold.js');
-const { Parser } = await import('../sse.js');
+const { walk } = await import('../model/branch.js');
+const { Fold } = await import('../model/fold.js');
+const { Parser } = await import('../wire/sse.js');
 
 const here = new URL('.', import.meta.url);
 

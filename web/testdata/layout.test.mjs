@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-const { arrow, fitting, nextBox, plan, way } = await import('../layout.js');
+const { arrow, fitting, nextBox, plan, way } = await import('../model/layout.js');
 
 const nodes = (...ids) => ids.map((id) => ({ id, type: 'agent' }));
 const edges = (...pairs) => pairs.map((pair) => ({ from: pair[0], to: pair[1], match: pair[2] }));

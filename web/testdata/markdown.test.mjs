@@ -3,8 +3,8 @@ import { test } from 'node:test';
 
 import { elements, made, root, show } from './dom.mjs';
 
-const { Markdown } = await import('../markdown.js');
-const { read } = await import('../reader.js');
+const { Markdown } = await import('../view/markdown.js');
+const { read } = await import('../model/reader.js');
 
 /** Renders a text that arrives in pieces of so many characters, drawn at each. */
 function render(source, step = source.length || 1) {

@@ -3,18 +3,18 @@ import { test } from 'node:test';
 
 import { elements } from './dom.mjs';
 
-const { attribute, el } = await import('../dom.js');
-const { Parser } = await import('../sse.js');
-const { TurnRecord } = await import('../record.js');
-const { History } = await import('../history.js');
-const { traceOf } = await import('../steps.js');
-const { CredentialField, call: requested, isWanted } = await import('../credential.js');
-const { body, fitsAddress, listen, newKey, post } = await import('../transport.js');
-const { TurnView } = await import('../turn.js');
-const { Inspector } = await import('../inspector.js');
-const { Session } = await import('../session.js');
-const { headline } = await import('../status.js');
-const { marked } = await import('../whatsapp.js');
+const { attribute, el } = await import('../view/dom.js');
+const { Parser } = await import('../wire/sse.js');
+const { TurnRecord } = await import('../model/record.js');
+const { History } = await import('../model/history.js');
+const { traceOf } = await import('../model/steps.js');
+const { CredentialField, call: requested, isWanted } = await import('../wire/credential.js');
+const { body, fitsAddress, listen, newKey, post } = await import('../wire/transport.js');
+const { TurnView } = await import('../view/turn.js');
+const { Inspector } = await import('../view/inspector.js');
+const { Session } = await import('../model/session.js');
+const { headline } = await import('../view/status.js');
+const { marked } = await import('../view/whatsapp.js');
 const { quoted, duration, ending } = await import('../words.js');
 
 document.baseURI = 'https://sluice.example/app/';

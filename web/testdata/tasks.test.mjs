@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import './dom.mjs';
 
 document.baseURI = 'https://sluice.example/app/';
-const { Feed, Missing } = await import('../feed.js');
-const { keepTalk, noteTalk, recallTalk, talks } = await import('../talk.js');
-const { turnsOf } = await import('../earlier.js');
-const { costOf, titleOf, whose } = await import('../taskview.js');
+const { Feed, Missing } = await import('../wire/feed.js');
+const { keepTalk, noteTalk, recallTalk, talks } = await import('../wire/talk.js');
+const { turnsOf } = await import('../view/earlier.js');
+const { costOf, titleOf, whose } = await import('../view/taskview.js');
 
 const task = (id, second, more = {}) => ({ id, status: { state: 'completed', timestamp: new Date(second * 1000).toISOString() }, ...more });
 const ids = (tasks) => tasks.map((t) => t.id);

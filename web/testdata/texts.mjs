@@ -1,7 +1,7 @@
 // Prints the texts that the page's fold makes of the streams of resets.json, as JSON.
 import { readFileSync } from 'node:fs';
 
-const { Fold } = await import('../fold.js');
+const { Fold } = await import('../model/fold.js');
 
 const textOf = ({ turn }) => turn.parts.filter((p) => p.kind === 'text').map((p) => p.text).join('');
 

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 
 import './dom.mjs';
 
-const { rowsOf, scaleOf, withGaps } = await import('../timeline.js');
-const { TraceView } = await import('../trace.js');
+const { rowsOf, scaleOf, withGaps } = await import('../model/timeline.js');
+const { TraceView } = await import('../dev/trace.js');
 const { span } = await import('../words.js');
 
 const step = (id, parent_id, from, ms, more = {}) => ({

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { elements } from './dom.mjs';
 
 document.baseURI = 'https://sluice.example/';
-const { TurnRecord } = await import('../record.js');
-const { TurnView } = await import('../turn.js');
+const { TurnRecord } = await import('../model/record.js');
+const { TurnView } = await import('../view/turn.js');
 
 /** A view of events that were drawn one by one. */
 function drawn(...events) {

@@ -10,7 +10,7 @@ const page = await browser.newPage();
 await page.goto(base);
 for (const { name, text } of texts) {
   const ms = await page.evaluate(async (source) => {
-    const { Markdown } = await import('/markdown.js');
+    const { Markdown } = await import('/view/markdown.js');
     const took = [];
     for (let round = 0; round < 2; round++) {
       const root = document.body.appendChild(document.createElement('div'));

@@ -186,7 +186,7 @@ export async function deltas(v) {
 
 // stream runs in the page.
 async function stream() {
-  const [{ TurnRecord }, { TurnView }] = await Promise.all([import('/record.js'), import('/turn.js')]);
+  const [{ TurnRecord }, { TurnView }] = await Promise.all([import('/model/record.js'), import('/view/turn.js')]);
   const view = new TurnView(new TurnRecord({ input: 'Deltas', conversation_id: 'c' }, 'fetch'), {});
   document.getElementById('turns').append(view.node);
   const name = `<b>\u202e${'long '.repeat(2000)}`;

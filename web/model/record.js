@@ -1,0 +1,114 @@
+// What is known of one turn: its events with their times, and what follows from
+// them. The views draw from it and keep no truth of their own.
+
+import { shellHeader } from '../wire/credential.js';
+import { dataOf } from '../wire/events.js';
+import { alone, body, endpoint } from '../wire/transport.js';
+import { quoted } from '../words.js';
+
+/** @typedef {import('../types').Ask} Ask */
+/** @typedef {import('../types').Done} Done */
+/** @typedef {import('../types').Fault} Fault */
+/** @typedef {import('../types').Frame} Frame */
+/** @typedef {import('../types').Seen} Seen */
+/** @typedef {import('../types').ToolCall} ToolCall */
+/** @typedef {{ tool: string, from: number, to: number, ms: number | undefined }} Span */
+
+const encoder = new TextEncoder();
+
+export class TurnRecord {
+  /** @type {Seen[]} */
+  events = [];
+  /** @type {import('../types').TurnState} */
+  state = 'running';
+  requestId = '';
+  model = '';
+  task = ''; // and the turn: empty unless the gateway keeps turns
+  turn = '';
+  answer = ''; // as much of it as has come
+  heartbeats = 0;
+  bytes = 0;
+  /** @type {Done | null} */
+  done = null;
+  /** @type {Fault | null} the one that ended the turn */
+  fatal = null;
+  /** @type {Map<string, Span>} by call id; to is NaN while it runs, ms is the gateway's figure */
+  spans = new Map();
+  firstDelta = NaN;
+  lastDelta = NaN;
+  ended = NaN;
+  status = 0; // of a refusal
+  /** @type {TurnRecord | null} the turn that this one goes on with */
+  after = null;
+
+  /** @param {Ask} ask @param {import('../types').Via} via */
+  constructor(ask, via) {
+    this.ask = ask;
+    this.via = via;
+    this.began = performance.now();
+  }
+
+  /** @returns {TurnRecord} the one that began what this one goes on with */
+  get first() { return this.after?.first ?? this; }
+
+  /** Milliseconds since the request was sent. */
+  now() { return performance.now() - this.began; }
+
+  /**
+   * Keeps an event and returns its data; null: it cannot be read.
+   * @param {Frame} frame
+   */
+  take(frame) {
+    const seen = { ...frame, at: this.now(), bytes: encoder.encode(frame.data).length };
+    this.events.push(seen);
+    this.bytes += seen.bytes;
+    const data = dataOf(frame.data);
+    if (!data) return null;
+    if (data.request_id) this.requestId = data.request_id;
+    if (frame.event === 'start' || frame.event === 'model') this.model = data.model;
+    if (frame.event === 'start') [this.task, this.turn] = [data.task_id ?? '', data.turn_id ?? ''];
+    if (frame.event === 'tool_call') this.#call(data, seen.at);
+    if (frame.event === 'response_delta') this.#delta(String(data.delta ?? ''), seen.at);
+    if (frame.event === 'response_reset') this.answer = String(data.accumulated ?? '');
+    if (frame.event === 'error' && data.fatal) this.fatal = data;
+    if (frame.event === 'done') this.done = data;
+    return data;
+  }
+
+  /** @param {ToolCall} call @param {number} at */
+  #call(call, at) {
+    if (call.status === 'in_progress') this.spans.set(call.call_id, { tool: call.tool_name, from: at, to: NaN, ms: undefined });
+    const span = this.spans.get(call.call_id);
+    if (!span) return;
+    if (call.status === 'in_progress' || call.status === 'progress') return;
+    span.to = at;
+    span.ms = call.duration_ms;
+  }
+
+  /** @param {string} text @param {number} at */
+  #delta(text, at) {
+    this.answer += text;
+    if (Number.isNaN(this.firstDelta)) this.firstDelta = at;
+    this.lastDelta = at;
+  }
+
+  /** @param {import('../types').TurnState} state */
+  end(state) {
+    this.state = state;
+    this.ended = this.now();
+  }
+
+  /**
+   * A line for a shell that asks the same. It has no idempotency key, so that it runs again, and
+   * of a credential the name of a variable.
+   */
+  curl() {
+    const ask = this.via === 'eventsource' ? alone(this.ask) : this.ask;
+    return `curl -N ${quoted(endpoint(ask))}${shellHeader()} -H 'Content-Type: application/json' -d ${quoted(body(ask))}`;
+  }
+
+  /** The events as they were sent, but for heartbeats and retry. */
+  transcript() {
+    return this.events.map(({ id, event, data }) => `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`).join('');
+  }
+}

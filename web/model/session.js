@@ -1,0 +1,189 @@
+// One visit: the conversation, and the one turn that may run in it.
+
+import { History } from './history.js';
+import { cancel, goOn, takeUp } from '../wire/kept.js';
+import { forget, remember } from '../wire/memory.js';
+import { TurnRecord } from './record.js';
+import { listen, newKey, post } from '../wire/transport.js';
+
+/** @typedef {import('../types').Ask} Ask */
+/** @typedef {import('../types').Outcome} Outcome */
+/** @typedef {import('../types').Via} Via */
+/**
+ * What shows a turn.
+ * @typedef {object} View
+ * @property {() => void} identified  the request id is known
+ * @property {(event: string, data: any) => void} show
+ * @property {() => void} changed  an event has come, which may be one that cannot be read
+ * @property {() => void} interrupted  the stream broke off, and the rest is asked for
+ * @property {(outcome: Outcome) => void} end
+ */
+/** @typedef {{ controller: AbortController, record: TurnRecord, stopping: boolean }} Running */
+
+// Milliseconds that the end of a turn may take which was cancelled, and its first event.
+const longestEnd = 3000;
+const longestStart = 1000;
+
+export class Session {
+  #conversation = newConversation();
+  #history = new History(); // of the conversation
+  /** @type {Running | null} the turn under way */
+  #running = null;
+  #leaving = false;
+
+  /**
+   * @param {(record: TurnRecord) => View} begin  called for each turn before it is sent
+   * @param {() => boolean} keeps  whether the gateway keeps turns
+   * @param {() => Partial<Ask>} [chosen]  what else a request says
+   */
+  constructor(begin, keeps, chosen = () => ({})) {
+    this.begin = begin;
+    this.chosen = chosen;
+    this.keeps = keeps;
+  }
+
+  get running() { return this.#running !== null; }
+
+  /** Whether something was said before. */
+  get continues() { return !this.#history.empty; }
+
+  /** @param {string} text @returns {Ask} */
+  ask(text) {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    return { input: text, conversation_id: this.#conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...this.chosen(), ...this.#history.field };
+  }
+
+  /**
+   * Runs a turn to its end. False: another one is running.
+   * @param {Ask} ask @param {Via} via @param {TurnRecord | null} [after] the turn that it goes on with
+   */
+  run(ask, via, after = null) {
+    const key = newKey();
+    const send = via === 'fetch' ? post : listen;
+    const record = new TurnRecord(ask, via);
+    record.after = after;
+    return this.#follow(record, (listener, signal) => send(ask, listener, signal, key));
+  }
+
+  /**
+   * Goes on with a turn that the gateway keeps and that a reload has cut, from its first
+   * event: nothing of it is here.
+   * @param {import('../wire/memory.js').Kept} kept
+   */
+  rejoin({ input, id, conversation, task, turn }) {
+    if (conversation) this.#conversation = conversation;
+    const record = new TurnRecord({ input, conversation_id: this.#conversation }, 'fetch');
+    [record.requestId, record.task, record.turn] = [id, task, turn];
+    return this.#follow(record, async (listener, signal) => {
+      const outcome = await takeUp(placeOf(record), listener, signal);
+      return outcome.how === 'lost' && outcome.gone && record.events.length === 0 ? { ...outcome, reloaded: true } : outcome;
+    });
+  }
+
+  /**
+   * @param {TurnRecord} record
+   * @param {(listener: import('../wire/transport.js').Listener, signal: AbortSignal) => Promise<Outcome>} begin  may be called again where turns are kept
+   */
+  async #follow(record, begin) {
+    if (this.#running) return false;
+    const turn = this.#running = { controller: new AbortController(), record, stopping: false };
+    const { signal } = turn.controller;
+    const view = this.begin(record);
+    this.#remember(record);
+    const listener = this.#listener(turn, view);
+    const again = () => {
+      if (this.#leaving) return null;
+      if (record.task && record.turn) return takeUp(placeOf(record), listener, signal);
+      return record.events.length === 0 && this.keeps() ? begin(listener, signal) : null; // it may have been lost on its way here
+    };
+    const outcome = await goOn(await begin(listener, signal), again, () => record.events.length, listener, signal);
+    if (this.#leaving) return true; // what breaks off then is not news, and is kept for after a reload
+    this.#running = null;
+    forget();
+    if (record.ask.conversation_id === this.#conversation) this.#history.add(record);
+    view.end(outcome);
+    return true;
+  }
+
+  /** @param {TurnRecord} record */
+  #remember({ ask, requestId, task, turn }) {
+    remember({ input: ask.input, id: requestId, conversation: ask.conversation_id, task, turn });
+  }
+
+  /** @param {Running} turn @param {View} view @returns {import('../wire/transport.js').Listener} */
+  #listener(turn, view) {
+    const { record } = turn;
+    const identified = () => {
+      this.#remember(record);
+      view.identified();
+    };
+    return {
+      opened(requestId) { // a browser may discard events that it has, but not this
+        record.requestId = requestId;
+        identified();
+      },
+      frame: (frame) => {
+        const data = record.take(frame);
+        if (data) view.show(frame.event, data);
+        if (frame.event === 'start') identified();
+        if (frame.event === 'start' && turn.stopping) this.#cancel(turn);
+        view.changed();
+      },
+      comments(count) { record.heartbeats = count; },
+      interrupted: () => view.interrupted(),
+    };
+  }
+
+  /**
+   * Stops the turn under way: a kept one is cancelled wherever it runs, of another one the
+   * connection is closed, which ends it. The second time it is closed in any case. False:
+   * there is none.
+   */
+  stop() {
+    const turn = this.#running;
+    if (!turn) return false;
+    const again = turn.stopping;
+    turn.stopping = true;
+    if (again) turn.controller.abort();
+    else this.#cancel(turn);
+    return true;
+  }
+
+  /** @param {Running} turn */
+  async #cancel({ controller, record }) {
+    const begun = record.task !== '' || record.events.length > 0;
+    setTimeout(() => controller.abort(), begun ? longestEnd : longestStart);
+    if (record.task ? !(await cancel(record.task)) : begun) controller.abort();
+  }
+
+  /** The turn under way, if the gateway keeps it. */
+  get turn() { return this.#running?.record.turn ?? ''; }
+
+  get conversation() { return this.#conversation; }
+
+  /**
+   * Goes on with a conversation of before, unless a turn is running.
+   * @param {string} conversation @param {import('../types').Past[]} turns
+   */
+  goOnWith(conversation, turns) {
+    if (this.#running && this.#running.record.ask.conversation_id !== conversation) return false;
+    this.#conversation = conversation;
+    this.#history.clear();
+    for (const { input, answer } of turns) this.#history.put(input, answer);
+    return true;
+  }
+
+  /** Begins another conversation. */
+  renew() {
+    this.#conversation = newConversation();
+    this.#history.clear();
+  }
+
+  /** @param {boolean} leaving  whether the page is being left */
+  leave(leaving) { this.#leaving = leaving; }
+}
+
+const newConversation = () => `conv_${newKey()}`;
+
+/** @param {TurnRecord} record @returns {import('../wire/kept.js').Place} */
+const placeOf = ({ task, turn, events }) => ({ task, turn, last: events.at(-1)?.id ?? '' });
