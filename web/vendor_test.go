@@ -83,7 +83,7 @@ func TestLibrariesOnlyComputeOrMakeNodes(t *testing.T) {
 		if !strings.HasSuffix(f.File, ".js") {
 			continue
 		}
-		unsafe := `[^.\w](fetch|eval)\(|\bnew (Function|XMLHttpRequest|WebSocket)\b|[^.\w]import\s*\(`
+		unsafe := `[\s;,=(!&|](fetch|eval)\(|\bnew (Function|XMLHttpRequest|WebSocket)\b|[^.\w]import\s*\(`
 		if !slices.Contains([]string{"preact.js", "hooks.js", "signals.js", "katex.js", "highlight.js"}, f.File) {
 			unsafe += `|\b(document|window|globalThis)\b|innerHTML`
 		}

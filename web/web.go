@@ -63,7 +63,10 @@ func (p page) preloads() []byte {
 	return links.Bytes()
 }
 
-// withoutComments empties the lines of a script that have nothing but a comment.
+// typed matches a type within a line, which only the type checker reads.
+var typed = regexp.MustCompile(`/\*\* @type \{[^*]*\} \*/ ?`)
+
+// withoutComments empties the lines of a script that have only a comment, and drops types from others.
 func withoutComments(script []byte) []byte {
 	out := make([]byte, 0, len(script))
 	within := false // a comment of several lines
@@ -77,7 +80,7 @@ func withoutComments(script []byte) []byte {
 		case bytes.HasPrefix(t, []byte("//")):
 			out = append(out, '\n')
 		default:
-			out = append(out, line...)
+			out = append(out, typed.ReplaceAll(line, nil)...)
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-// Figures and faults, in words.
+// The words of the page, and figures in words.
 
 /** @param {number} ms */
 export function duration(ms) {
@@ -6,10 +6,10 @@ export function duration(ms) {
   return ms < 60_000 ? `${(ms / 1000).toFixed(2)} s` : `${Math.floor(ms / 60_000)} min ${Math.round(ms / 1000) % 60} s`;
 }
 
-/**
- * A time that may be as long as a person takes to answer.
- * @param {number} ms
- */
+/** A duration with one digit, for people who only want to know about how long. @param {number} ms */
+export const about = (ms) => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : duration(ms));
+
+/** A time that may be as long as a person takes to answer. @param {number} ms */
 export function span(ms) {
   const minutes = Math.round(ms / 60_000);
   if (minutes < 60) return duration(ms);
@@ -29,10 +29,10 @@ export const number = (n) => n.toLocaleString('en');
 /** @param {number} n @param {string} noun */
 export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;
 
-/**
- * JSON as people read it; any other text as it is.
- * @param {string} s
- */
+/** Names as a sentence has them: "a, b and c". @param {string[]} names */
+export const listed = (names) => (names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names[names.length - 1]}`);
+
+/** JSON as people read it; any other text as it is. @param {string} s */
 export function pretty(s) {
   try {
     return JSON.stringify(JSON.parse(s), null, 2);
@@ -41,50 +41,65 @@ export function pretty(s) {
   }
 }
 
-/**
- * What a person can do about an error of the stream.
- * @type {Record<string, string>}
- */
-const advice = {
-  tool_execution_failed: 'The model was told why, and may try another way or explain it.',
-  mcp_unavailable: 'The server of these tools is unavailable. The model was told and goes on without them.',
-  model_unavailable: 'The model did not answer completely, or is not asked for a while because it failed before (its circuit breaker is open). Wait, then try again.',
-  model_rate_limited: 'The model gets more requests than it allows. Wait, then try again.',
-  model_blocked: 'The model refused this for safety. The same words would be refused again: put it differently.',
-  model_error: 'The model refused the request itself, for example its key or name. Trying again does not help; the operator finds the reason in the log under the request id.',
-  timeout: 'It took longer than the gateway allows. What tools did until then stays done.',
-  turn_lost: 'The gateway that ran this turn is gone, and another one has closed it. What tools did until then stays done.',
-  shutting_down: 'The gateway is being stopped, perhaps to be replaced. Try again in a moment.',
-  internal_error: 'This is a fault of the gateway. Its operator finds the cause in the log under the request id.',
-  validation_error: 'Nothing was run. Change what is named above, and send it again.',
-  payload_too_large: 'Nothing was run. Send a shorter message.',
-  unauthorized: 'This gateway wants to know who asks: enter an API key or a token at the top of the page.',
-  forbidden: 'The credential does not allow this. Its issuer can give it more scopes.',
-  rate_limited: 'A limit is used up for now. The same words can be sent again after the time that is named.',
-  auth_unavailable: 'The gateway cannot check the token at the moment, because its issuer does not answer. Nothing was run.',
-  origin_refused: 'Nothing was run. The gateway does not answer pages of this address.',
-  duplicate_request: 'The gateway has seen this very request before and does not run it twice. Browsers repeat a request by themselves when its connection breaks: then the first one may have run, and what it did is not known here.',
-  overloaded: 'The gateway has reached its limits: try again in a moment.',
-  approval_invalid: 'Nothing was run. The question is of another gateway or another user.',
-  approval_expired: 'Nothing was run. Ask again.',
-  approval_used: 'The question was answered before, perhaps in another window.',
-  approval_conflict: 'Nothing was run. The task does not wait for this any more.',
-  request_timeout: 'Nothing was run. The message took too long to arrive.',
+/** The sentence for each type of error: the fact, and the next step where there is one. @type {Record<string, string>} */
+const sentences = {
+  tool_execution_failed: 'A tool did not work.',
+  mcp_unavailable: 'Some tools are not there at the moment. I answered without them.',
+  mcp_unauthorized: 'Some tools need a new sign-in.',
+  model_unavailable: 'The model did not answer.',
+  model_rate_limited: 'The model has too much to do.',
+  model_blocked: 'The model refused to answer this.',
+  model_error: 'The model could not take this request. Details are in Developer.',
+  timeout: 'It took too long, and was stopped.',
+  turn_lost: 'The connection was lost. It cannot go on.',
+  shutting_down: 'The gateway is about to restart. Try again in a moment.',
+  internal_error: 'Something broke in the gateway. Details are in Developer.',
+  validation_error: 'The gateway did not accept this message.',
+  payload_too_large: 'This message is too long.',
+  unauthorized: 'This gateway needs a key. Ask whoever runs it for one.',
+  forbidden: 'Your key does not allow this.',
+  rate_limited: 'You have used up your requests for now.',
+  auth_unavailable: 'Your key cannot be checked at the moment. Try again in a moment.',
+  origin_refused: 'The gateway does not answer pages of this address.',
+  duplicate_request: 'This message was sent before, and may have run.',
+  overloaded: 'The gateway has too much to do. Try again in a moment.',
+  request_timeout: 'The message took too long to arrive.',
+  approval_invalid: 'This question is not yours to answer.',
+  approval_expired: 'Your answer came too late. Ask again.',
+  approval_used: 'This question was answered already.',
+  approval_conflict: 'This question was answered already.',
+  quality_failed: 'This answer did not pass its checks.',
 };
 
-/** @type {Record<string, string>} */
-const toolAdvice = {
-  timeout: 'The tool took longer than the gateway allows. The model was told and goes on.',
+/** @param {string} type @param {string} message  of the gateway, for a type without a sentence */
+export const sentenceFor = (type, message) => sentences[type] ?? message;
+
+/** Whether a failure may be gone the next time. @param {string} type */
+export const isPassing = (type) => ['overloaded', 'shutting_down', 'request_timeout', 'rate_limited', 'auth_unavailable'].includes(type);
+
+export const texts = {
+  headline: 'What would you like to get done?',
+  ask: 'Ask anything',
+  next: 'Ask next, or add to this',
+  stopped: 'Stopped. What tools did stays done.',
+  unfinished: 'The page was reloaded, and the answer broke off here.',
+  lost: 'The connection was lost. The answer continues here.',
+  unreached: 'The gateway could not be reached.',
+  mayHaveRun: 'The message may have run. Look before you send it again.',
+  queued: 'Your message waits for this answer.',
+  demo: 'Demo model: a simulator answers. It knows todos and the example house.',
+  needsKey: 'This gateway needs a key',
+  askForKey: 'Ask whoever runs it for one. It stays in memory: a reload asks again.',
+  wrongKey: 'The gateway does not accept this key.',
+  oddKey: 'A key has no such characters.',
+  notKept: 'This conversation is not stored any more. Its title is all that I know.',
+  takenBack: 'A part of the answer was taken back.',
+  twice: 'Trying again may do it twice.',
+  late: 'It came too late',
+  taken: 'Answered already',
+  notYours: 'Not yours to answer',
+  notTaken: 'The answer was not accepted. Check it, and send it again.',
 };
-
-/** @param {string} type @param {boolean} fatal */
-export const adviceFor = (type, fatal) => (!fatal && toolAdvice[type]) || advice[type] || '';
-
-/**
- * Whether a refusal before the stream is worth sending again.
- * @param {string} type
- */
-export const passing = (type) => ['overloaded', 'shutting_down', 'request_timeout'].includes(type);
 
 /** @type {Record<string, string>} */
 export const endings = {
@@ -92,7 +107,7 @@ export const endings = {
   max_tokens: 'Cut short at the most text the model may write',
   max_steps: 'Answered at the limit of model steps',
   input_required: 'Asks you something',
-  approval_required: 'Waits for your decision',
+  approval_required: 'Waits for your answer',
   client_tools: 'Waits for its client to run a tool',
   error: 'Failed',
   timeout: 'Out of time',
@@ -103,42 +118,28 @@ export const endings = {
 /** @param {string} reason */
 export const ending = (reason) => endings[reason] ?? reason;
 
-/**
- * A text as one word of a POSIX shell.
- * @param {string} s
- */
+/** A text as one word of a POSIX shell. @param {string} s */
 export const quoted = (s) => `'${s.replaceAll("'", "'\\''")}'`;
 
-/**
- * @param {import('./types').Route} route
- * @returns {string} what a router decided, for a person
- */
+/** @param {Route} route @returns {string} the decision of a router, for a person */
 export function decided(route) {
-  const sure = `${Math.round(route.confidence * 100)}% sure`;
-  if (route.decision === 'clarify') return `Not sure who this is for (${sure}): asking back.`;
-  if (route.decision === 'fallback') return 'None of the agents fits.';
-  const agents = [route.agent_id, ...route.additional_agents].join(', ');
-  return route.method === 'model' ? `Routed to ${agents} (${sure}).` : `Routed to ${agents}.`;
+  if (route.decision === 'clarify') return 'I am not sure who this is for, and ask.';
+  if (route.decision === 'fallback') return 'Not one of the agents fits.';
+  return `Asked ${listed([route.agent_id, ...route.additional_agents])}.`;
 }
 
-/** @type {Map<import('./model/branch.js').State, string>} what a branch of a turn does, or how it ended */
-export const states = new Map([['next', 'is next'], ['running', 'works'], ['retrying', 'tries again'], ['done', 'completed'], ['failed', 'failed'],
+/** @type {Map<import('./model/branch.js').State, string>} the state of a branch */
+export const states = new Map([['next', 'is next'], ['running', 'works'], ['retrying', 'tries again'], ['done', 'done'], ['failed', 'did not work'],
   ['stopped', 'stopped'], ['waiting', 'waits for a person'], ['skipped', 'skipped'], ['lost', 'its end was not seen'], ['struck', '']]);
 
-/** @type {Map<string, string>} what is done with an answer before it is sent */
-export const phases = new Map([['planning', 'Planning'], ['extracting', 'Gathering'], ['composing', 'Writing'], ['formatting', 'Formatting'], ['validating', 'Checking'],
+/** @type {Map<string, string>} the work on an answer before it is sent */
+export const phases = new Map([['planning', 'Planning'], ['extracting', 'Gathering'], ['composing', 'Writing'], ['formatting', 'Formatting'], ['validating', 'Checking the answer'],
   ['refining', 'Writing again'], ['sending', 'Sending'], ['failed', 'Withheld']]);
 
-/**
- * A name, which may have any length.
- * @param {string} s
- */
+/** A name, which may have any length. @param {string} s */
 export const short = (s) => (s.length > 80 ? `${Array.from(s.slice(0, 160)).slice(0, 79).join('')}…` : s);
 
-/**
- * One line that says what a text is about: the heading of a last thought, or its beginning.
- * @param {string} s
- */
+/** One line about a text: the heading of a last thought, or its beginning. @param {string} s */
 export function gist(s) {
   const start = s.lastIndexOf('\n**') + 1;
   const heading = /^\*\*(.{1,120}?)\*\*/.exec(s.slice(start, start + 130));

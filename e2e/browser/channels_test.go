@@ -87,7 +87,7 @@ func TestTraceOnThePage(t *testing.T) {
 	browser := chromium(t)
 	kept := startGateway(t, map[string]string{"SLUICE_STORE": "memory"})
 	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
-	flows := []flow{{"tracePlain", kept.base}, {"traceRun", refunds.base}, {"traceEverything", kept.base}, {"traceKeyboard", kept.base}, {"traceForty", kept.base}}
+	flows := []flow{{"tracePlain", kept.base}, {"traceRun", refunds.base}, {"traceLive", startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/research.yaml"}).base}, {"traceTruth", startGateway(t, nil).base}, {"traceEverything", kept.base}, {"traceKeyboard", kept.base}, {"traceForty", kept.base}}
 	check(t, flows, travel(t, browser, flows))
 }
 

@@ -68,6 +68,7 @@ func pageScripts() map[string]string {
 		"arabic":        text(arabic),
 		"hostile":       text(hostile),
 		"endless":       text(endless),
+		"rich":          text("```python\ndef share(t):\n    return 2 ** -t  # of the whole\n```\n\nIt is $x^2 e^{-x}\\,dx$, costs $5 and $6[^1]:\n\n\\[ N(t) = N_0 e^{-\\lambda t} \\]\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[^1]: From a *book*."),
 		"markdown":      text(markdown + strings.Repeat("endless", 40)),
 	}
 }
@@ -86,10 +87,10 @@ func TestPage(t *testing.T) {
 	house := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/home/sluice.yaml"})
 	careful := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes"})
 	pass := cut{headers: true, events: uncut} // until the flow asks for the cut
-	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"question", house.base}, {"allowed", careful.base}, {"changed", careful.base}, {"disallowed", careful.base}, {"unfit", careful.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
+	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"mention", house.base}, {"question", house.base}, {"allowed", careful.base}, {"changed", careful.base}, {"disallowed", careful.base}, {"unfit", careful.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
 	flows = append(flows, flow{"fallback", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenFirst(t, sim.url)}).base})
-	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "latest", "fromTheRight", "forced", "dark", "still", "keyboard", "hostile", "endless"} {
+	for _, name := range []string{"eventsource", "history", "versions", "waits", "draft", "rich", "stop", "retry", "hopeless", "tool", "reload", "narrow", "latest", "fromTheRight", "forced", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
 	journeys := travel(t, browser, flows)

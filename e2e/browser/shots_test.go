@@ -16,7 +16,10 @@ type shot struct {
 	Width    int    `json:"width,omitempty"`
 	Height   int    `json:"height,omitempty"`
 	Dark     bool   `json:"dark,omitempty"`
-	Show     string `json:"show,omitempty"` // a data-testid
+	Show     string `json:"show,omitempty"`  // a data-testid
+	Steps    bool   `json:"steps,omitempty"` // whether the steps of the turn are open
+	// Developer is open, at the trace.
+	Developer bool `json:"developer,omitempty"`
 }
 
 // maxPicture bounds a picture of the documents, in bytes.
@@ -48,11 +51,11 @@ func TestScreenshots(t *testing.T) {
 	house := serve("home/sluice.yaml")
 	shots := []shot{
 		{Name: "page", Base: house, Ask: "Dim the kitchen lights to 30% and play some jazz"},
-		{Name: "narrow", Base: house, Ask: "Turn on the kitchen lights", Width: 360, Height: 740, Dark: true},
-		{Name: "workflow", Base: serve("workflows/research.yaml"), Ask: "How do tides work?", Workflow: "research"},
+		{Name: "narrow", Base: house, Ask: "Turn on the kitchen lights", Width: 390, Height: 844, Dark: true},
+		{Name: "workflow", Base: serve("workflows/research.yaml"), Ask: "How do tides work?", Workflow: "research", Developer: true},
 		{Name: "approval", Base: serve("", "SLUICE_CONFIRM", "writes"), Ask: "Remind me to buy eggs tomorrow at 3pm", Show: "approve"},
-		{Name: "quality", Base: serve("quality/sluice.yaml"), Ask: "Guess how many todos I have"},
-		{Name: "trace", Base: serve(""), Ask: "Remind me to buy eggs tomorrow at 3pm", Show: "trace-row"},
+		{Name: "quality", Base: serve("quality/sluice.yaml"), Ask: "Guess how many todos I have", Steps: true},
+		{Name: "trace", Base: serve(""), Ask: "Remind me to buy eggs tomorrow at 3pm", Show: "trace-row", Developer: true},
 	}
 	made := drive[struct {
 		Name   string

@@ -8,7 +8,7 @@ func TestConversationsComeBack(t *testing.T) {
 	browser := chromium(t)
 	kept := startGateway(t, map[string]string{"SLUICE_STORE": "memory"})
 	without := startGateway(t, nil)
-	flows := []flow{{"comesBack", kept.base}, {"comesBackWithout", without.base}, {"fiveHundred", without.base}, {"twoTabs", kept.base}}
+	flows := []flow{{"comesBack", kept.base}, {"comesBackWithout", without.base}, {"fiveHundred", without.base}, {"twoTabs", kept.base}, {"conversations", startGateway(t, map[string]string{"SLUICE_STORE": "memory"}).base}}
 	journeys := travel(t, browser, flows)
 	check(t, flows, journeys)
 	t.Logf("500 turns: %v", journeys["fiveHundred"].Facts.Figures)

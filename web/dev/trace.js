@@ -1,198 +1,146 @@
-// The way of a task, drawn from its trace: a tree of what happened beside the time that it
-// took. The arrow keys walk in it, and all of it is there as a table, too.
+// The way of a turn or a task, drawn from its trace: a tree of rows beside the time that each took,
+// also while it runs. The arrow keys walk in it, and all of it is there as a table, too.
 
-import { call } from '../wire/credential.js';
-import { detail, table } from './detail.js';
-import { attribute, el, say, set } from '../view/dom.js';
-import { item } from './row.js';
+import { useLayoutEffect, useMemo, useRef, useState } from '../vendor/hooks.js';
 import { rowsOf, scaleOf, withGaps } from '../model/timeline.js';
-import { counted, span } from '../words.js';
+import { h } from '../view/h.js';
+import { Icon } from '../view/icon.js';
+import { about, counted, span } from '../words.js';
+import { Detail, gistOf, isModel, Table, timeOf } from './detail.js';
 
-/** @typedef {import('../types').Trace} Trace */
 /** @typedef {import('../model/timeline.js').Row} Row */
 /** @typedef {import('../model/timeline.js').Scale} Scale */
-/** @typedef {{ row: Row, node: HTMLElement | null, folded: boolean, asked: string }} Item  node: none before it is seen */
-/** @typedef {Record<string, string>} Inputs  what turns were asked, by their ids */
 
-const many = 200; // rows: of more, what is deep is folded at first
+const many = 200; // rows: of more, deep ones are folded at first
 const shown = 3; // levels that are not
-const together = 40; // rows in a block
 const most = 2000; // rows that are open at first
+const together = 40; // rows in a block, of which the browser leaves out those out of sight
 
-/**
- * Reads the trace of a task; null: there is none for us.
- * @param {string} task @param {Record<string, string>} [who]
- * @returns {Promise<Trace | null>}
- */
-export async function readTrace(task, who = {}) {
-  try {
-    const response = await call(`tasks/${encodeURIComponent(task)}/trace?${new URLSearchParams(who)}`);
-    if (response.ok) return await response.json();
-    await response.body?.cancel();
-  } catch {
-    // It is drawn from what has come here.
-  }
-  return null;
+/** The end of an axis that need not change with each event. @param {number} ms */
+function roundEnd(ms) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(100, ms)));
+  return [1, 1.5, 2, 3, 4, 6, 8, 10].map((n) => n * power).find((n) => n >= ms) ?? ms;
 }
 
-export class TraceView {
-  /** @type {Item[]} */
-  #items = [];
-  #at = 0; // where the focus is, or was
-  /** @type {Scale} */
-  #scale;
-  /** @type {Map<EventTarget, number>} */
-  #places = new Map(); // of nodes
-  /** @type {HTMLElement[]} */
-  #blocks = []; // of rows, of which the browser leaves out what is out of sight
-  #tree = el('div', { class: 'tree', role: 'tree', 'aria-label': 'What happened, and when' });
-  #detail = el('div', { class: 'detail', 'data-testid': 'trace-detail', 'aria-live': 'polite' });
-  #table = el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'The trace as a table', hidden: true });
-  #toggle = el('button', { type: 'button', class: 'quiet', 'data-testid': 'trace-table', 'aria-pressed': 'false' }, 'As a table');
+/** @param {Row[]} rows @param {boolean} isRunning @param {number} now @returns {Scale} */
+function axisOf(rows, isRunning, now) {
+  if (!isRunning) return scaleOf(rows);
+  const end = roundEnd(Math.max(now, ...rows.map((r) => r.from + r.ms)));
+  return { gaps: [], end, at: (ms) => Math.min(100, (Math.max(0, ms) / end) * 100) };
+}
 
-  /** @param {Trace} trace @param {Inputs} [inputs] */
-  constructor(trace, inputs = {}) {
-    this.trace = trace;
+/** @param {{ trace: Trace, inputs: Record<string, string>, isRunning?: boolean, now?: number }} props  inputs: the messages of turns, by their ids */
+export function TraceView({ trace, inputs, isRunning = false, now = 0 }) {
+  const [at, setAt] = useState('');
+  const [folds, setFolds] = useState(/** @type {Record<string, boolean>} */ ({}));
+  const [isTable, setTable] = useState(false);
+  const tree = useRef(/** @type {HTMLElement | null} */ (null));
+  const cache = useRef(new Map());
+  const { rows, scale, asked, deep } = useMemo(() => {
     const plain = rowsOf(trace);
-    const asked = named(plain, inputs);
-    this.#scale = scaleOf(plain);
-    if (plain.length > many) this.#tree.classList.add('long');
-    const rows = withGaps(plain, this.#scale);
-    const deep = deepest(rows);
-    this.#items = rows.map((row) => ({ row, node: null, folded: row.parent && row.level >= deep, asked: asked.get(row) ?? '' }));
-    this.#tree.addEventListener('keydown', (event) => this.#key(event));
-    this.#tree.addEventListener('click', (event) => this.#click(event));
-    this.#tree.addEventListener('focusin', (event) => this.#focused(event));
-    this.#toggle.addEventListener('click', () => this.#switch());
-    this.node = el('div', { class: 'trace', 'data-testid': 'trace' },
-      el('div', { class: 'bar' }, el('p', { class: 'faint small' }, summary(trace, rows, this.#scale)), el('span', { class: 'space' }), this.#toggle),
-      this.#tree, this.#detail, this.#table);
-    this.#fold();
-    this.#show(0);
-  }
-
-  #switch() {
-    const asTable = this.#table.hidden;
-    if (asTable && !this.#table.firstChild) set(this.#table, table(this.#items.map(({ row }) => row)));
-    this.#table.hidden = !asTable;
-    this.#tree.hidden = this.#detail.hidden = asTable;
-    attribute(this.#toggle, 'aria-pressed', String(asTable));
-    say(asTable ? 'Shown as a table' : 'Shown as a picture');
-  }
-
-  // Hides what is below something folded, and says what is open.
-  #fold() {
-    let under = Infinity; // the level of the row that hides what is deeper
-    /** @type {HTMLElement | null} */
-    let before = null;
-    for (const [i, at] of this.#items.entries()) {
-      const { row, folded } = at;
-      if (row.level <= under) under = Infinity;
-      const hidden = row.level > under;
-      if (!hidden && !at.node) this.#put(i, before);
-      if (!at.node) continue;
-      before = at.node;
-      at.node.hidden = hidden;
-      if (row.parent) attribute(at.node, 'aria-expanded', String(!folded));
-      if (folded && !hidden) under = row.level;
-    }
-  }
-
-  /** @param {number} i @param {HTMLElement | null} before */
-  #put(i, before) {
-    const at = this.#items[i];
-    const node = at.node = item(at.row, this.#scale);
-    this.#places.set(node, i);
-    const block = this.#blocks[Math.floor(i / together)] ??= el('div', { class: 'rows-block', role: 'none' });
-    if (before?.parentNode === block) before.after(node);
-    else block.prepend(node);
-    if (block.parentNode) return;
-    if (before?.parentElement) before.parentElement.after(block);
-    else this.#tree.prepend(block);
-  }
-
-  /** @param {number} i @param {boolean} [focus] */
-  #show(i, focus = false) {
-    const item = this.#items[i];
-    if (!item?.node) return;
-    const before = this.#items[this.#at].node ?? item.node;
-    attribute(before, 'tabindex', -1);
-    attribute(before, 'aria-selected', 'false');
-    this.#at = i;
-    attribute(item.node, 'tabindex', 0);
-    attribute(item.node, 'aria-selected', 'true');
-    set(this.#detail, ...detail(item.row, this.trace, item.asked));
-    if (focus) item.node.focus();
-  }
-
-  /** @param {EventTarget | null} target */
-  #indexOf(target) {
-    const row = target instanceof Element ? target.closest('.trace-row') : null;
-    return (row && this.#places.get(row)) ?? -1;
-  }
-
-  /** @param {FocusEvent} event */
-  #focused(event) {
-    const i = this.#indexOf(event.target);
-    if (i >= 0 && i !== this.#at) this.#show(i);
-  }
-
-  /** @param {MouseEvent} event */
-  #click(event) {
-    const i = this.#indexOf(event.target);
-    if (i < 0) return;
-    if (event.target instanceof Element && event.target.closest('.twist')) this.#turn(i, !this.#items[i].folded);
-    this.#show(i, true);
-  }
-
-  /** @param {number} i @param {boolean} folded */
-  #turn(i, folded) {
-    this.#items[i].folded = folded;
-    this.#fold();
-  }
-
-  /** @param {number} from @param {number} step */
-  #next(from, step) {
-    let i = from + step;
-    while (this.#items[i] && this.#items[i].node?.hidden !== false) i += step;
-    return this.#items[i] ? i : from;
-  }
-
-  // As trees are walked elsewhere (WAI-ARIA Authoring Practices, "Tree View").
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const at = this.#at;
-    const { row, folded } = this.#items[at];
-    let to = at;
-    switch (event.key) {
-      case 'ArrowDown': to = this.#next(at, 1); break;
-      case 'ArrowUp': to = this.#next(at, -1); break;
-      case 'Home': to = this.#next(-1, 1); break;
-      case 'End': to = this.#next(this.#items.length, -1); break;
-      case 'ArrowRight':
-        if (row.parent && folded) this.#turn(at, false);
-        else if (row.parent) to = this.#next(at, 1);
-        break;
-      case 'ArrowLeft':
-        if (row.parent && !folded) this.#turn(at, true);
-        else to = Math.max(0, this.#items.findLastIndex((other, i) => i < at && other.row.level < row.level));
-        break;
-      case 'Enter':
-      case ' ':
-        if (row.parent) this.#turn(at, !folded);
-        break;
+    const messages = named(plain, inputs);
+    const axis = axisOf(plain, isRunning, now);
+    return { rows: withGaps(plain, axis), scale: axis, asked: messages, deep: deepest(plain) };
+  }, [trace, isRunning, isRunning ? now : 0]);
+  const isFolded = (/** @type {Row} */ row) => row.parent && (folds[row.id] ?? row.level >= deep);
+  const visible = seen(rows, isFolded);
+  const chosen = visible.find((r) => r.id === at) ?? visible[0];
+  const focus = useRef(false);
+  useLayoutEffect(() => {
+    if (!focus.current) return;
+    focus.current = false;
+    /** @type {HTMLElement | null | undefined} */ (tree.current?.querySelector('[aria-selected=true]'))?.focus();
+  });
+  /** @param {Row | undefined} row */
+  const go = (row) => { if (row) { setAt(row.id); focus.current = true; } };
+  /** @param {Row} row @param {boolean} folded */
+  const fold = (row, folded) => setFolds({ ...folds, [row.id]: folded });
+  // Trees are walked in this way elsewhere (WAI-ARIA Authoring Practices, "Tree View").
+  /** @param {KeyboardEvent} e */
+  const key = (e) => {
+    if (e.altKey || e.ctrlKey || e.metaKey || !chosen) return;
+    const i = visible.indexOf(chosen);
+    switch (e.key) {
+      case 'ArrowDown': go(visible[i + 1]); break;
+      case 'ArrowUp': go(visible[i - 1]); break;
+      case 'Home': go(visible[0]); break;
+      case 'End': go(visible.at(-1)); break;
+      case 'ArrowRight': if (isFolded(chosen)) fold(chosen, false); else if (chosen.parent) go(visible[i + 1]); break;
+      case 'ArrowLeft': if (chosen.parent && !isFolded(chosen)) fold(chosen, true); else go(visible.findLast((r, j) => j < i && r.level < chosen.level)); break;
+      case 'Enter': case ' ': if (chosen.parent) fold(chosen, !isFolded(chosen)); break;
       default: return;
     }
-    event.preventDefault();
-    this.#show(to, true);
-  }
+    e.preventDefault();
+  };
+  /** @param {Row} row */
+  const drawn = (row) => {
+    const isAt = row === chosen;
+    const words = [row.name, row.from, row.open ? now : row.ms, row.open, row.word, row.lane, row.lanes, isAt, isFolded(row), row.step?.usage?.output_tokens, row.step?.finish_reason, scale.end, scale.gaps.length].join('|');
+    const known = cache.current.get(row.id);
+    if (known?.words === words) return known.node; // the same node is not compared again
+    const node = h(RowView, { key: row.id, row, scale, now, isAt, folded: isFolded(row), choose: () => go(row), turn: () => fold(row, !isFolded(row)) });
+    cache.current.set(row.id, { words, node });
+    return node;
+  };
+  const blocks = Array.from({ length: Math.ceil(visible.length / together) }, (_, i) => visible.slice(i * together, (i + 1) * together));
+  return h('div', { class: 'trace', 'data-testid': 'trace' },
+    h('div', { class: 'bar' }, h('p', { class: 'soft small', 'data-testid': 'trace-summary' }, summaryOf(trace, rows, isRunning ? { ...scale, end: now } : scale)), h('span', { class: 'space' }),
+      h('button', { type: 'button', class: 'plain', 'data-testid': 'trace-table', 'aria-pressed': String(isTable), onClick: () => setTable(!isTable) }, 'As a table')),
+    isTable ? h(Table, { rows }) : [
+      scale.gaps.length > 0 ? null : h('p', { key: 'axis', class: 'axis', 'aria-hidden': 'true' }, [0, 1, 2, 3, 4].map((n) => h('span', { key: String(n) }, n === 0 ? '0' : about((scale.end * n) / 4)))),
+      h('div', { key: 'tree', class: `falls${rows.length > many ? ' long' : ''}`, role: 'tree', 'aria-label': 'Steps of this turn', ref: tree, onKeyDown: key }, blocks.map((block, i) => h('div', { key: String(i), class: 'rows', role: 'none' }, block.map(drawn)))),
+      chosen ? h(Detail, { key: 'detail', row: chosen, trace, asked: asked.get(chosen) ?? '' }) : null,
+    ]);
 }
 
-/**
- * Gives turns the name of what they were asked, and says what that is for each row.
- * @param {Row[]} rows @param {Inputs} inputs
- */
+/** The rows that are not below a folded one. @param {Row[]} rows @param {(row: Row) => boolean} isFolded */
+function seen(rows, isFolded) {
+  let under = Infinity; // the level of the row that hides deeper ones
+  return rows.filter((row) => {
+    if (row.level <= under) under = Infinity;
+    if (row.level > under) return false;
+    if (isFolded(row)) under = row.level;
+    return true;
+  });
+}
+
+/** @type {Record<string, string>} */
+const signs = { error: '✕ ', warning: '▲ ' };
+
+/** @param {string} words  for people who do not see the picture */
+const unseen = (words) => h('span', { class: 'off' }, words);
+
+/** @param {{ row: Row, scale: Scale, now: number, isAt: boolean, folded: boolean, choose: () => void, turn: () => void }} props */
+function RowView({ row, scale, now, isAt, folded, choose, turn }) {
+  const { kind, name, level, status, word, lane, lanes, from, step, call, parent } = row;
+  const gist = isModel(row) && step ? gistOf(step) : '';
+  return h('div', {
+    class: 'fall', role: 'treeitem', tabindex: isAt ? 0 : -1, 'aria-level': level, 'aria-selected': String(isAt), 'aria-expanded': parent ? String(!folded) : undefined, 'data-testid': 'trace-row', 'data-kind': kind,
+    'data-level': Math.min(level, 8), 'data-status': status || undefined, 'data-lane': lanes > 1 ? String(lane) : undefined, onClick: choose,
+  },
+  h('span', { class: 'name', title: [name, gist].filter(Boolean).join(': ') }, h('span', { class: 'twist', 'aria-hidden': 'true', onClick: (/** @type {Event} */ e) => { if (parent) { e.stopPropagation(); turn(); } } }, parent ? h(Icon, { name: folded ? 'chevron-right' : 'chevron-down', small: true }) : null),
+    h('span', { class: 'key', 'data-kind': call ? 'tool' : kind }), h('span', { class: 'words', dir: 'auto' }, name),
+    !call && step?.attempt && step.attempt > 1 ? [unseen(', attempt '), h('span', { class: 'badge-small' }, `#${step.attempt}`)] : null,
+    lanes > 1 ? unseen(`, lane ${lane} of ${lanes}`) : null,
+    word ? [unseen(`, ${word}`), h('span', { class: `badge-small ${status}`, title: word, 'aria-hidden': 'true' }, signs[status] ?? '', word.length <= 7 ? word : '')] : null),
+  unseen(`, from ${span(from)} on, `), h(Bar, { row, scale, now }),
+  h('span', { class: row.open ? 'num live' : 'num' }, timeOf(row)), gist ? unseen(`, ${gist}`) : null);
+}
+
+/** @param {{ row: Row, scale: Scale, now: number }} props */
+function Bar({ row, scale, now }) {
+  const { kind, from, ms, open, status, step, call, isMeasured } = row;
+  const x = Math.min(scale.at(from), 99.5);
+  const to = scale.at(open ? Math.max(now, from) : from + ms);
+  const first = isModel(row) ? step?.first_token_ms ?? 0 : 0;
+  const rect = (/** @type {string} */ name, /** @type {number} */ left, /** @type {number} */ right) => h('rect', { key: name, class: name, x: `${left}%`, y: 3, width: `${Math.max(0.6, right - left)}%`, height: 10, rx: 2.5 });
+  return h('svg', { class: 'bars', height: 16, width: '100%', 'aria-hidden': 'true' },
+    scale.gaps.map((gap) => h('rect', { key: String(gap.from), class: 'gap', x: `${scale.at(gap.from)}%`, y: 0, width: `${scale.at(gap.to) - scale.at(gap.from)}%`, height: 16 })),
+    isMeasured || open ? rect(`bar-${call ? 'tool' : kind} ${status}`, x, to) : h('rect', { class: 'bar-open', x: `${x}%`, y: 6, width: '0.6%', height: 4 }),
+    first > 0 && first < (open ? now - from : ms) ? rect('silent', x, scale.at(from + first)) : null);
+}
+
+/** Gives turns the beginning of their messages as a name. @param {Row[]} rows @param {Record<string, string>} inputs */
 function named(rows, inputs) {
   /** @type {Map<Row, string>} */
   const all = new Map();
@@ -207,7 +155,7 @@ function named(rows, inputs) {
   return all;
 }
 
-/** From which level on rows are folded at first. @param {Row[]} rows */
+/** The level from which on rows are folded at first. @param {Row[]} rows */
 function deepest(rows) {
   if (rows.length <= many) return Infinity;
   let deep = shown;
@@ -216,10 +164,10 @@ function deepest(rows) {
 }
 
 /** @param {Trace} trace @param {Row[]} rows @param {Scale} scale */
-function summary(trace, rows, { gaps, end }) {
+export function summaryOf(trace, rows, { gaps, end }) {
   const sessions = Object.keys(trace.sub_agent_sessions ?? {}).length;
   const lanes = Math.max(0, ...rows.map((r) => r.lanes));
   const troubles = rows.filter((r) => r.status !== '').length;
-  return [span(end), counted(trace.steps.length, 'step'), sessions > 0 && counted(sessions, 'sub-agent session'), lanes > 1 && `up to ${lanes} at the same time`,
+  return [span(end), counted(rows.filter((r) => r.kind !== 'wait' && !r.call).length, 'step'), sessions > 0 && counted(sessions, 'sub-agent session'), lanes > 1 && `up to ${lanes} at the same time`,
     gaps.length > 0 && `${counted(gaps.length, 'wait')} drawn short`, troubles > 0 && counted(troubles, 'warning')].filter(Boolean).join(' · ');
 }

@@ -1,8 +1,6 @@
 // What a turn is made of, without a document: branches, each with its parts in their order. The
 // turn itself is the first branch. One that forks has a part that holds the branches of the fork.
 
-/** @typedef {import('../types').ToolCall} ToolCall */
-/** @typedef {import('../types').Fault} Fault */
 /** @typedef {'turn' | 'agent' | 'node' | 'delegate' | 'draft'} Kind */
 /** @typedef {'next' | 'running' | 'retrying' | 'done' | 'failed' | 'stopped' | 'waiting' | 'skipped' | 'lost' | 'struck'} State */
 /**
@@ -25,9 +23,9 @@
 /** @typedef {{ kind: 'fork', what: Kind, branches: Branch[] }} Fork */
 /** @typedef {{ kind: 'change', key: string, model: string, previous: string, reason: string }} Change */
 /** @typedef {{ kind: 'fault', fault: Fault }} Failure */
-/** @typedef {{ kind: 'route', route: import('../types').Route }} Routed */
-/** @typedef {{ kind: 'message', message: import('../types').ChannelMessage }} Message */
-/** @typedef {{ kind: 'approval', approval: import('../types').Approval }} Question */
+/** @typedef {{ kind: 'route', route: Route }} Routed */
+/** @typedef {{ kind: 'message', message: ChannelMessage }} Message */
+/** @typedef {{ kind: 'approval', approval: Approval }} Question */
 /** @typedef {{ kind: 'graph' }} Graph */
 /** @typedef {Text | Thoughts | Tool | Fork | Change | Failure | Routed | Message | Question | Graph | import('./checks.js').Checks} Part */
 
@@ -43,12 +41,7 @@ export const word = (value) => (typeof value === 'string' ? value : value === un
 /** What came, as a number of something; 0: it is none. @param {unknown} value */
 export const count = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
 
-/**
- * The part that more text of its kind goes into: the last one, if it is still open.
- * @template {'text' | 'thoughts'} K
- * @param {Branch} of @param {K} kind @param {(part: any) => boolean} [fits]
- * @returns {Extract<Part, { kind: K }> | null}
- */
+/** The part that more text of its kind goes into: the last one, if it is still open. @template {'text' | 'thoughts'} K @param {Branch} of @param {K} kind @param {(part: any) => boolean} [fits] @returns {Extract<Part, { kind: K }> | null} */
 export function openPart(of, kind, fits = () => true) {
   const last = of.parts.at(-1);
   return last?.kind === kind && !last.done && fits(last) ? /** @type {any} */ (last) : null;
@@ -57,10 +50,7 @@ export function openPart(of, kind, fits = () => true) {
 /** @param {boolean} copy @param {Text['role']} [role] @returns {Text} */
 export const textPart = (copy, role = '') => ({ kind: 'text', text: '', cuts: 0, done: false, copy, role });
 
-/**
- * Ends the texts that are still open.
- * @param {Branch} of @param {(part: Part) => void} changed
- */
+/** Ends the texts that are still open. @param {Branch} of @param {(part: Part) => void} changed */
 export function closeTexts(of, changed) {
   for (const part of of.parts) {
     if ((part.kind !== 'text' && part.kind !== 'thoughts') || part.done) continue;

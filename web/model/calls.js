@@ -4,8 +4,6 @@ import { word } from './branch.js';
 
 /** @typedef {import('./branch.js').Branch} Branch */
 /** @typedef {import('./branch.js').Tool} Tool */
-/** @typedef {import('../types').ToolCall} ToolCall */
-/** @typedef {import('../types').Fault} Fault */
 
 const works = ['in_progress', 'progress']; // statuses of a call that has not ended
 
@@ -42,11 +40,7 @@ export class Calls {
     return `Calling the tool ${word(call.tool_name)}`;
   }
 
-  /**
-   * The whole result of a node's tool, which the call's own event may have cut. False: there is no
-   * call that it could be of.
-   * @param {Branch} of @param {string} delta
-   */
+  /** The whole result of a node's tool, which the call's own event may have cut. False: there is no call that it could be of. @param {Branch} of @param {string} delta */
   whole(of, delta) {
     const part = of.parts.findLast((p) => p.kind === 'tool');
     if (!part) return false;

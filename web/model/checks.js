@@ -5,8 +5,6 @@ import { count, word } from './branch.js';
 import { phases } from '../words.js';
 
 /** @typedef {import('./branch.js').Branch} Branch */
-/** @typedef {import('../types').Quality} Quality */
-/** @typedef {import('../types').Receipt} Receipt */
 /** @typedef {{ phase: string, attempt: number, elapsed: number, chars: number, failed: boolean }} Phase */
 /**
  * @typedef {object} Checks

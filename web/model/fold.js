@@ -57,11 +57,7 @@ export class Fold {
     return all;
   }
 
-  /**
-   * Folds an event in. One that is not known, came before, or is of another stream changes nothing.
-   * @param {Came} came
-   * @returns {string} what is worth saying aloud
-   */
+  /** Folds an event in. One that is not known, came before, or is of another stream changes nothing. @param {Came} came @returns {string} what is worth saying aloud */
   add({ id = '', event, data }) {
     if (!Object.hasOwn(this.#events, event) || !data || typeof data !== 'object' || !this.#isNext({ id, event, data })) return '';
     this.begun = true;
@@ -82,10 +78,7 @@ export class Fold {
     return true;
   }
 
-  /**
-   * Ends the turn.
-   * @param {import('../types').TurnState} state @param {import('../types').Receipt} [receipt]
-   */
+  /** Ends the turn. @param {TurnState} state @param {Receipt} [receipt] */
   end(state, receipt) {
     this.#checking.end(receipt);
     if (state === 'dropped' || state === 'stopped') this.#calls.lose();
@@ -104,7 +97,7 @@ export class Fold {
     this.#tree.add(this.#tree.place(change), { kind: 'change', key: word(key), model: word(model), previous: word(previous), reason: word(reason) });
   }
 
-  /** @param {import('../types').Route} route */
+  /** @param {Route} route */
   #route(route) {
     const more = Array.isArray(route.additional_agents) ? route.additional_agents.map(word) : [];
     const all = { ...route, agent_id: word(route.agent_id), additional_agents: more };
@@ -114,7 +107,7 @@ export class Fold {
     return decided(all);
   }
 
-  /** @param {import('../types').AgentRun} run */
+  /** @param {AgentRun} run */
   #agent({ agent_id: agent, session_id: session, call_id: call, status, attempt, execution_time_ms: ms, error_message: note }) {
     const from = session ? this.#calls.get(call) : undefined;
     this.#tree.team ||= !session;
@@ -145,7 +138,7 @@ export class Fold {
     return true;
   }
 
-  /** @param {import('../types').NodeRun} run */
+  /** @param {NodeRun} run */
   #node({ node_id: id, type, status, attempt, duration_ms: ms, iteration, output, error_type: fault }) {
     const b = this.#tree.branch('node', word(id), word(id), this.turn, status === 'skipped' ? 'skipped' : 'running');
     b.type ||= word(type);
@@ -172,19 +165,19 @@ export class Fold {
   }
 
   // Messages of a channel are the answer in another form: they take its place.
-  /** @param {import('../types').ChannelMessage} message */
+  /** @param {ChannelMessage} message */
   #message(message) {
     if (message.sequence === 1) this.#reply.remove();
     this.#tree.add(this.turn, { kind: 'message', message });
   }
 
-  /** @param {import('../types').Approval} approval */
+  /** @param {Approval} approval */
   #ask(approval) {
     this.#tree.add(this.turn, { kind: 'approval', approval });
     return word(approval.prompt);
   }
 
-  /** @param {import('../types').Fault & Attribution} fault */
+  /** @param {Fault & Attribution} fault */
   #fault(fault) {
     if (fault.error_type === 'cancelled') return; // somebody wanted it: the last line says so
     if (this.#calls.explains(fault)) return;

@@ -1,7 +1,6 @@
 // What was said in this tab's conversation. The gateway keeps nothing of it, so the
 // page sends it along with the next turn.
 
-/** @typedef {import('../types').Said} Said */
 /** @typedef {import('./record.js').TurnRecord} TurnRecord */
 
 // The gateway shows its model at most 50 messages and 64,000 code points, 32,000 of one
@@ -20,12 +19,7 @@ export class History {
   /** What a request says of it: nothing before there is something. */
   get field() { return this.empty ? {} : { history: [...this.#said] }; }
 
-  /**
-   * Takes a turn that has ended, however it did. One that goes on with another is a part of
-   * that one's answer. One without a word of an answer is
-   * left out: the next question would be joined to it and ask for both.
-   * @param {TurnRecord} record
-   */
+  /** Takes a turn that has ended, however it did. One that goes on with another is a part of that one's answer. One without a word of an answer is left out: the next question would be joined to it and ask for both. @param {TurnRecord} record */
   add(record) {
     if (record.answer.trim() === '') return;
     const last = this.#said.at(-1);

@@ -2,7 +2,6 @@
 
 import { Graph, layout } from '../vendor/dagre.js';
 
-/** @typedef {import('../types').Workflow} Workflow */
 /** @typedef {{ x: number, y: number }} Point */
 /** @typedef {{ id: string, x: number, y: number, width: number, height: number }} Box  x and y: of its centre */
 /** @typedef {{ edge: Workflow['edges'][number], points: Point[], label: string, at: Point }} Line */
@@ -11,10 +10,7 @@ import { Graph, layout } from '../vendor/dagre.js';
 const sizes = { wide: { width: 148, height: 46 }, narrow: { width: 100, height: 44 } }; // of a node
 const letter = 6.5; // the width of a letter of a label, about
 
-/**
- * @param {Workflow} workflow @param {'LR' | 'TB'} direction @param {{ width: number, height: number }} [size]
- * @returns {Plan}
- */
+/** @param {Workflow} workflow @param {'LR' | 'TB'} direction @param {{ width: number, height: number }} [size] @returns {Plan} */
 export function plan({ nodes, edges }, direction, size = sizes.wide) {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: direction === 'LR' ? 18 : 14, ranksep: direction === 'LR' ? 44 : 34, edgesep: 10, marginx: 6, marginy: 6 });
@@ -41,10 +37,7 @@ export function plan({ nodes, edges }, direction, size = sizes.wide) {
 
 const least = 0.85; // letters that are drawn smaller are hard to read
 
-/**
- * From left to right if that fits, if need be with small nodes, else from top to bottom.
- * @param {Workflow} workflow @param {number} room  in pixels
- */
+/** From left to right if that fits, if need be with small nodes, else from top to bottom. @param {Workflow} workflow @param {number} room  in pixels */
 export function fitting(workflow, room) {
   const ways = [plan(workflow, 'LR'), plan(workflow, 'LR', sizes.narrow), plan(workflow, 'TB')];
   return ways.find((way) => way.width * (way === ways[1] ? least : 1) <= room) ?? plan(workflow, 'TB', sizes.narrow);
@@ -73,10 +66,7 @@ export function way({ nodes, edges }, stateOf) {
   return sure;
 }
 
-/**
- * The nearest box in a direction; null: there is none.
- * @param {Box[]} boxes @param {string} id @param {Point} way  one of its figures is 0
- */
+/** The nearest box in a direction; null: there is none. @param {Box[]} boxes @param {string} id @param {Point} way  one of its figures is 0 */
 export function nextBox(boxes, id, way) {
   const here = boxes.find((b) => b.id === id);
   /** @type {{ box: Box, far: number } | null} */
@@ -90,10 +80,7 @@ export function nextBox(boxes, id, way) {
   return best?.box ?? null;
 }
 
-/**
- * A curve through points, and the head of an arrow at its end, each as the d of a path.
- * @param {Point[]} points
- */
+/** A curve through points, and the head of an arrow at its end, each as the d of a path. @param {Point[]} points */
 export function arrow(points) {
   const [last, before] = [points[points.length - 1], points[points.length - 2] ?? points[0]];
   const turn = Math.atan2(last.y - before.y, last.x - before.x);

@@ -6,12 +6,6 @@ import { dataOf } from '../wire/events.js';
 import { alone, body, endpoint } from '../wire/transport.js';
 import { quoted } from '../words.js';
 
-/** @typedef {import('../types').Ask} Ask */
-/** @typedef {import('../types').Done} Done */
-/** @typedef {import('../types').Fault} Fault */
-/** @typedef {import('../types').Frame} Frame */
-/** @typedef {import('../types').Seen} Seen */
-/** @typedef {import('../types').ToolCall} ToolCall */
 /** @typedef {{ tool: string, from: number, to: number, ms: number | undefined }} Span */
 
 const encoder = new TextEncoder();
@@ -19,7 +13,7 @@ const encoder = new TextEncoder();
 export class TurnRecord {
   /** @type {Seen[]} */
   events = [];
-  /** @type {import('../types').TurnState} */
+  /** @type {TurnState} */
   state = 'running';
   requestId = '';
   model = '';
@@ -41,7 +35,7 @@ export class TurnRecord {
   /** @type {TurnRecord | null} the turn that this one goes on with */
   after = null;
 
-  /** @param {Ask} ask @param {import('../types').Via} via */
+  /** @param {Ask} ask @param {Via} via */
   constructor(ask, via) {
     this.ask = ask;
     this.via = via;
@@ -54,10 +48,7 @@ export class TurnRecord {
   /** Milliseconds since the request was sent. */
   now() { return performance.now() - this.began; }
 
-  /**
-   * Keeps an event and returns its data; null: it cannot be read.
-   * @param {Frame} frame
-   */
+  /** Keeps an event and returns its data; null: it cannot be read. @param {Frame} frame */
   take(frame) {
     const seen = { ...frame, at: this.now(), bytes: encoder.encode(frame.data).length };
     this.events.push(seen);
@@ -92,16 +83,13 @@ export class TurnRecord {
     this.lastDelta = at;
   }
 
-  /** @param {import('../types').TurnState} state */
+  /** @param {TurnState} state */
   end(state) {
     this.state = state;
     this.ended = this.now();
   }
 
-  /**
-   * A line for a shell that asks the same. It has no idempotency key, so that it runs again, and
-   * of a credential the name of a variable.
-   */
+  /** A line for a shell that asks the same. It has no idempotency key, so that it runs again, and of a credential the name of a variable. */
   curl() {
     const ask = this.via === 'eventsource' ? alone(this.ask) : this.ask;
     return `curl -N ${quoted(endpoint(ask))}${shellHeader()} -H 'Content-Type: application/json' -d ${quoted(body(ask))}`;

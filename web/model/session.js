@@ -6,9 +6,6 @@ import { forget, remember } from '../wire/memory.js';
 import { TurnRecord } from './record.js';
 import { listen, newKey, post } from '../wire/transport.js';
 
-/** @typedef {import('../types').Ask} Ask */
-/** @typedef {import('../types').Outcome} Outcome */
-/** @typedef {import('../types').Via} Via */
 /**
  * What shows a turn.
  * @typedef {object} View
@@ -23,20 +20,24 @@ import { listen, newKey, post } from '../wire/transport.js';
 // Milliseconds that the end of a turn may take which was cancelled, and its first event.
 const longestEnd = 3000;
 const longestStart = 1000;
+const noteEvery = 1000; // milliseconds between two writes of the text that has come
 
 export class Session {
-  #conversation = newConversation();
+  #conversation;
   #history = new History(); // of the conversation
   /** @type {Running | null} the turn under way */
   #running = null;
   #leaving = false;
+  #noted = 0; // when the text was stored
 
   /**
    * @param {(record: TurnRecord) => View} begin  called for each turn before it is sent
    * @param {() => boolean} keeps  whether the gateway keeps turns
    * @param {() => Partial<Ask>} [chosen]  what else a request says
+   * @param {string} [conversation]  its id; none: it is a new one
    */
-  constructor(begin, keeps, chosen = () => ({})) {
+  constructor(begin, keeps, chosen = () => ({}), conversation = newConversation()) {
+    this.#conversation = conversation;
     this.begin = begin;
     this.chosen = chosen;
     this.keeps = keeps;
@@ -53,10 +54,7 @@ export class Session {
     return { input: text, conversation_id: this.#conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...this.chosen(), ...this.#history.field };
   }
 
-  /**
-   * Runs a turn to its end. False: another one is running.
-   * @param {Ask} ask @param {Via} via @param {TurnRecord | null} [after] the turn that it goes on with
-   */
+  /** Runs a turn to its end. False: another one is running. @param {Ask} ask @param {Via} via @param {TurnRecord | null} [after] the turn that it goes on with */
   run(ask, via, after = null) {
     const key = newKey();
     const send = via === 'fetch' ? post : listen;
@@ -65,11 +63,7 @@ export class Session {
     return this.#follow(record, (listener, signal) => send(ask, listener, signal, key));
   }
 
-  /**
-   * Goes on with a turn that the gateway keeps and that a reload has cut, from its first
-   * event: nothing of it is here.
-   * @param {import('../wire/memory.js').Kept} kept
-   */
+  /** Goes on with a turn that the gateway keeps and that a reload has cut, from its first event: nothing of it is here. @param {import('../wire/memory.js').Kept} kept */
   rejoin({ input, id, conversation, task, turn }) {
     if (conversation) this.#conversation = conversation;
     const record = new TurnRecord({ input, conversation_id: this.#conversation }, 'fetch');
@@ -80,10 +74,7 @@ export class Session {
     });
   }
 
-  /**
-   * @param {TurnRecord} record
-   * @param {(listener: import('../wire/transport.js').Listener, signal: AbortSignal) => Promise<Outcome>} begin  may be called again where turns are kept
-   */
+  /** @param {TurnRecord} record @param {(listener: import('../wire/transport.js').Listener, signal: AbortSignal) => Promise<Outcome>} begin  may be called again where turns are kept */
   async #follow(record, begin) {
     if (this.#running) return false;
     const turn = this.#running = { controller: new AbortController(), record, stopping: false };
@@ -99,15 +90,21 @@ export class Session {
     const outcome = await goOn(await begin(listener, signal), again, () => record.events.length, listener, signal);
     if (this.#leaving) return true; // what breaks off then is not news, and is kept for after a reload
     this.#running = null;
-    forget();
+    forget(record.ask.conversation_id);
     if (record.ask.conversation_id === this.#conversation) this.#history.add(record);
     view.end(outcome);
     return true;
   }
 
   /** @param {TurnRecord} record */
-  #remember({ ask, requestId, task, turn }) {
-    remember({ input: ask.input, id: requestId, conversation: ask.conversation_id, task, turn });
+  #remember({ ask, requestId, task, turn, answer }) {
+    this.#noted = performance.now();
+    remember({ input: ask.input, id: requestId, conversation: ask.conversation_id, task, turn, text: answer });
+  }
+
+  /** Stores the text of the turn under way, as a reload may cut it. */
+  note() {
+    if (this.#running) this.#remember(this.#running.record);
   }
 
   /** @param {Running} turn @param {View} view @returns {import('../wire/transport.js').Listener} */
@@ -126,6 +123,7 @@ export class Session {
         const data = record.take(frame);
         if (data) view.show(frame.event, data);
         if (frame.event === 'start') identified();
+        else if (performance.now() - this.#noted > noteEvery) this.note();
         if (frame.event === 'start' && turn.stopping) this.#cancel(turn);
         view.changed();
       },
@@ -134,11 +132,7 @@ export class Session {
     };
   }
 
-  /**
-   * Stops the turn under way: a kept one is cancelled wherever it runs, of another one the
-   * connection is closed, which ends it. The second time it is closed in any case. False:
-   * there is none.
-   */
+  /** Stops the turn under way: a kept one is cancelled wherever it runs, of another one the connection is closed, which ends it. The second time it is closed in any case. False: there is none. */
   stop() {
     const turn = this.#running;
     if (!turn) return false;
@@ -161,10 +155,7 @@ export class Session {
 
   get conversation() { return this.#conversation; }
 
-  /**
-   * Goes on with a conversation of before, unless a turn is running.
-   * @param {string} conversation @param {import('../types').Past[]} turns
-   */
+  /** Goes on with a conversation of before, unless a turn is running. @param {string} conversation @param {Past[]} turns */
   goOnWith(conversation, turns) {
     if (this.#running && this.#running.record.ask.conversation_id !== conversation) return false;
     this.#conversation = conversation;
@@ -180,7 +171,10 @@ export class Session {
   }
 
   /** @param {boolean} leaving  whether the page is being left */
-  leave(leaving) { this.#leaving = leaving; }
+  leave(leaving) {
+    if (leaving) this.note();
+    this.#leaving = leaving;
+  }
 }
 
 const newConversation = () => `conv_${newKey()}`;

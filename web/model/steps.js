@@ -1,18 +1,15 @@
-// The way of a turn as its events told it, in the form of a trace, for gateways that keep none.
-// How long tools and, where it can be told, models took are the gateway's figures; when they
-// began is when their events were seen here.
+// The way of a turn by its events, in the form of a trace, for gateways that keep none, and while a
+// turn runs. The gateway measures tools and, where it can be told, models. A row begins when its event
+// was seen here. A row stands for a step, a call or a line of the receipt, and never for a phase alone.
 
 import { dataOf } from '../wire/events.js';
 
 /** @typedef {import('./record.js').TurnRecord} TurnRecord */
-/** @typedef {import('../types').Trace} Trace */
-/** @typedef {import('../types').TraceStep} TraceStep */
-/** @typedef {import('../types').TraceCall} TraceCall */
 /** @typedef {{ step: TraceStep | null, free: number, busy: number, asked: boolean, held: boolean }} Lane  who speaks; free: since when nothing of it was under way; held: its text is all there, and comes later */
 
-// Phases of a held answer in which a model is asked.
-/** @type {Record<string, string>} */
-const phases = { planning: 'planner', validating: 'judge', refining: 'refinement' };
+// Phases of a held answer in which a model may be asked; the receipt says whether it was.
+/** @type {Record<string, ['planner' | 'judge' | 'refinement', 'plan' | 'judge' | 'refine']>} */
+const phases = { planning: ['planner', 'plan'], validating: ['judge', 'judge'], refining: ['refinement', 'refine'] };
 
 /** @param {TurnRecord} record @returns {Trace} */
 export function traceOf(record) {
@@ -31,7 +28,9 @@ class Steps {
   #lanes = new Map();
   /** @type {Map<string, { call: TraceCall, step: TraceStep, lane: Lane }>} */
   #calls = new Map();
-  /** @type {Map<string, TraceStep>} nodes, agents and phases that have not ended */
+  /** @type {Map<string, number>} when each phase began last */
+  #phases = new Map();
+  /** @type {Map<string, TraceStep>} nodes and agents that have not ended */
   #open = new Map();
   #last = 0;
 
@@ -84,6 +83,10 @@ class Steps {
   /** @param {any} data @param {number} at */
   #speak(data, at) {
     const lane = this.#lane(data);
+    if (!Number.isNaN(this.#heldEnd) && lane === this.#lane({}) && !lane.held) { // the text of a held answer comes when all is done with it
+      lane.step = this.#begin('step', this.#held, { duration_ms: this.#heldEnd - this.#held });
+      lane.held = true;
+    }
     if (lane.held && lane.step) return lane.step;
     if (!lane.step || (lane.asked && lane.busy === 0)) {
       const above = this.#open.get(data.node_id ? `node ${data.node_id}` : `agent ${data.agent_id} ${data.session_id ?? ''}`);
@@ -95,12 +98,12 @@ class Steps {
     return lane.step;
   }
 
-  /** @param {import('../types').ToolCall} data @param {number} at */
+  /** @param {ToolCall} data @param {number} at */
   #call(data, at) {
     const known = this.#calls.get(data.call_id);
     if (!known && data.status === 'in_progress') {
-      const step = this.#speak(data, at);
       const lane = this.#lane(data);
+      const step = this.#isAllowed(data.call_id, lane) ? lane.step ??= this.#begin('step', at, { duration_ms: 0, tools_only: true, ...who(data) }) : this.#speak(data, at);
       /** @type {TraceCall} */
       const call = { call_id: data.call_id, server: data.server, tool: data.tool_name, arguments: data.arguments, started_ms: at, outcome: 'running' };
       step.tool_calls?.push(call);
@@ -115,6 +118,15 @@ class Steps {
     [lane.busy, lane.free] = [lane.busy - 1, at];
   }
 
+  // A person has allowed the call: no model was asked for it in this turn.
+  /** @param {string} id @param {Lane} lane */
+  #isAllowed(id, lane) {
+    if (!this.record.ask.approval || lane.step && !lane.step.tools_only) return false;
+    const asked = this.record.after?.events.findLast((e) => e.event === 'approval');
+    const calls = asked && dataOf(asked.data)?.calls;
+    return Array.isArray(calls) ? calls.some((c) => c?.call_id === id) : lane.step === null || lane.busy > 0;
+  }
+
   /** @param {string} name @param {string} key @param {any} data @param {number} at */
   #part(name, key, data, at) {
     const before = this.#open.get(key);
@@ -123,7 +135,8 @@ class Steps {
     const begins = data.status === 'started' || data.status === 'retrying';
     const mine = { ...who(data), attempt: data.attempt };
     if (begins) {
-      this.#open.set(key, this.#begin(name, at, { ...mine, message: String((name === 'agent' ? data.role : data.type) ?? '') }));
+      const from = data.session_id ? this.#calls.get(data.call_id)?.step : undefined; // a sub-agent belongs to the step that called it
+      this.#open.set(key, this.#begin(name, at, { ...mine, ...(from ? { parent_id: from.id } : {}), message: String((name === 'agent' ? data.role : data.type) ?? '') }));
       const lane = this.#lane(data);
       [lane.step, lane.free] = [null, at];
     } else if (!before) {
@@ -135,17 +148,12 @@ class Steps {
 
   /** @param {string} phase @param {number} at */
   #phase(phase, at) {
-    const before = this.#open.get('phase');
-    if (before && before.step_name === phases[phase]) return; // it says how it goes
-    if (before) before.duration_ms = at - before.started_ms;
-    this.#open.delete('phase');
-    if (phase === 'composing' || this.#composed || this.#lanes.size > 1) {
-      if (phase === 'composing' && Number.isNaN(this.#held)) this.#held = this.#lane({}).free = at;
-    } else if (!Number.isNaN(this.#held)) this.#compose(at);
-    if (Object.hasOwn(phases, phase)) this.#open.set('phase', this.#begin(phases[phase], at, {}));
+    if (Object.hasOwn(phases, phase)) this.#phases.set(phase, at);
+    if (phase === 'composing' && Number.isNaN(this.#held)) this.#held = this.#lane({}).free = at;
+    else if (phase !== 'composing' && !Number.isNaN(this.#held) && Number.isNaN(this.#heldEnd) && this.#lanes.size <= 1) this.#heldEnd = at;
   }
 
-  /** @param {import('../types').Fault} fault @param {number} at */
+  /** @param {Fault} fault @param {number} at */
   #failure(fault, at) {
     const message = `${fault.error_type}: ${fault.message}`;
     if (!fault.fatal) this.#begin('error', at, { duration_ms: 0, status: 'warning', message, ...who(fault) });
@@ -154,12 +162,14 @@ class Steps {
 
   end() {
     const { record, turn } = this;
+    if (record.state === 'running') return this.#now();
     const end = Number.isNaN(record.ended) ? this.#last : record.ended;
     turn.duration_ms = Math.max(end, this.#last);
     for (const step of this.#open.values()) step.duration_ms = end - step.started_ms;
     this.#asked();
+    for (const step of this.#list) if (step.tools_only) step.duration_ms = Math.max(0, ...(step.tool_calls ?? []).map((c) => (c.started_ms ?? 0) + (c.duration_ms ?? 0) - step.started_ms));
     const joint = this.#list.some((s) => s.step_name === 'agent' && !s.session_id); // then text of nobody is what they said together
-    const models = this.#list.filter((s) => s.step_name === 'step' && (s.agent || s.node_id || !joint));
+    const models = this.#list.filter((s) => s.step_name === 'step' && !s.tools_only && (s.agent || s.node_id || !joint));
     for (const step of models) step.model = record.model;
     const { done } = record;
     if (!done) return this.#list;
@@ -167,34 +177,47 @@ class Steps {
     turn.usage = done.usage;
     const measured = done.timings.model_ms;
     // Of calls at the same time, or of which nothing was told, it is not known which took how long.
-    if (this.#lanes.size <= 1 && measured.length === models.length) models.forEach((step, i) => { step.duration_ms = measured[i]; });
+    if (this.#lanes.size <= 1 && measured.length === models.length) models.forEach((step, i) => measure(step, measured[i], this.#list[this.#list.indexOf(step) - 1]));
     if (models.length === 0) for (const [i, ms] of measured.entries()) this.#unseen(ms, measured.slice(0, i).reduce((a, b) => a + b, record.events[0].at));
     if (measured.length === 1 && models.length === 1) models[0].usage = done.usage;
     return this.#list;
   }
 
-  #held = NaN; // when an answer that is held began
-  #composed = false;
-
-  // The text of a held answer comes when all is done with it: its model was at work before.
-  /** @param {number} at */
-  #compose(at) {
-    const step = this.#speak({}, at);
-    if (step.first_token_ms === at - step.started_ms) delete step.first_token_ms;
-    this.#composed = this.#lane({}).held = true;
+  // The steps of a turn that runs: those under way have no end yet.
+  #now() {
+    delete this.turn.duration_ms;
+    for (const step of this.#open.values()) delete step.duration_ms;
+    const ended = new Set(this.#list.filter((s) => s !== this.turn && s.duration_ms !== undefined).map((s) => s.id));
+    for (const { step, asked } of this.#lanes.values()) if (step && !asked && !ended.has(step.parent_id ?? '')) delete step.duration_ms;
+    for (const { call } of this.#calls.values()) if (call.outcome === 'running') call.runs = true;
+    for (const step of this.#list) if (step.step_name === 'step' && !step.tools_only) step.model ??= this.record.model;
+    return this.#list;
   }
 
-  // A check may need no model: the receipt says which were asked.
+  #held = NaN; // when an answer that is held began
+  #heldEnd = NaN; // when its model had written it
+
+  // A check may need no model: the receipt has the time of each that was asked.
   #asked() {
     const ms = this.record.done?.quality?.ms;
     if (!ms) return;
-    /** @type {Record<string, number>} */
-    const took = { planner: ms.plan, judge: ms.judge, refinement: ms.refine };
-    this.#list = this.#list.filter(({ step_name }) => !(took[step_name] === 0));
+    for (const [phase, at] of this.#phases) {
+      const [name, member] = phases[phase];
+      if (ms[member] > 0) this.#begin(name, at, { duration_ms: ms[member] });
+    }
   }
 
   /** @param {number} ms @param {number} from */
   #unseen(ms, from) { this.#begin('step', from, { duration_ms: ms, model: this.record.model }); }
+}
+
+/** Gives a model's call the time that the gateway measured. It ends when its last event was seen, and does not begin before the results that it read. @param {TraceStep} step @param {number} ms @param {TraceStep} before */
+function measure(step, ms, before) {
+  const seen = step.started_ms + (step.duration_ms ?? 0);
+  const free = Math.max(0, before.step_name === 'step' ? before.started_ms + (before.duration_ms ?? 0) : 0, ...(before.tool_calls ?? []).map((c) => (c.started_ms ?? 0) + (c.duration_ms ?? 0)));
+  const from = Math.max(free, seen - ms);
+  if (step.first_token_ms !== undefined) step.first_token_ms = Math.max(0, Math.min(ms, step.first_token_ms + step.started_ms - from));
+  [step.started_ms, step.duration_ms] = [from, ms];
 }
 
 /** @param {any} data whose doing it is @returns {Partial<TraceStep>} */

@@ -1,8 +1,5 @@
 // The trace of a task as rows on one line of time. Nothing here is drawn.
 
-/** @typedef {import('../types').Trace} Trace */
-/** @typedef {import('../types').TraceStep} TraceStep */
-/** @typedef {import('../types').TraceCall} TraceCall */
 /**
  * @typedef {object} Row
  * @property {string} id
@@ -12,9 +9,10 @@
  * @property {number} from  milliseconds since the begin of the trace
  * @property {number} ms  as long as is known
  * @property {boolean} open  it has no end yet
+ * @property {boolean} isMeasured  false: it has ended, and nobody has measured when
  * @property {'' | 'warning' | 'error'} status
  * @property {string} word  for the status; empty: all is well
- * @property {number} lane  from 1, of those that worked at the same time; 0: it was alone
+ * @property {number} lane  from 1, of agents, nodes, sessions or calls that worked at the same time; 0: it was alone
  * @property {number} lanes
  * @property {boolean} parent  there are rows below it
  * @property {TraceStep | null} step
@@ -31,10 +29,7 @@ const between = { least: 1000, share: 0.25 };
 const narrow = 0.08;
 const narrowest = 0.4;
 
-/**
- * @param {Trace} trace @param {string} [asked]  what the one turn of it was asked
- * @returns {Row[]} in the order in which they are read
- */
+/** @param {Trace} trace @param {string} [asked]  what the one turn of it was asked @returns {Row[]} in the order in which they are read */
 export function rowsOf(trace, asked) {
   const known = new Map((trace.steps ?? []).toReversed().map((s) => [s.id, s])); // of two the first
   /** @type {Map<string, TraceStep[]>} */
@@ -50,13 +45,13 @@ export function rowsOf(trace, asked) {
   /** @param {string} parent @param {number} level */
   const walk = (parent, level) => {
     const made = (below.get(parent) ?? []).map((step) => stepRow(step, level, step.step_name === 'turn' ? ++turns : 0));
-    lay(made);
+    lay(made, speakerOf);
     for (const row of made) {
       if (named && row.kind === 'turn') row.name = asked;
       rows.push(row);
       const before = rows.length;
       const calls = (row.step?.tool_calls ?? []).map((call, i) => callRow(call, `${row.id}:${i}`, level + 1, row));
-      lay(calls);
+      lay(calls, () => '');
       rows.push(...calls);
       walk(row.id, level + 1);
       row.parent = rows.length > before;
@@ -72,9 +67,16 @@ const names = {
   critic: 'Model, as critic', structured: 'Model, for the form', approval: 'Question to a person', model: 'Another model answers', error: 'A failure',
 };
 
+/** Calls that go on after a person's answer: no model was asked for this step. @param {TraceStep} s */
+const isToolsOnly = (s) => s.tools_only === true || s.step_name === 'step' && s.duration_ms !== undefined && !s.node_id && !s.model && !s.usage && (s.tool_calls?.length ?? 0) > 0;
+
+/** When the last call of a step ended, since the begin of the step. @param {TraceStep} s */
+const callsEnd = (s) => Math.max(0, ...(s.tool_calls ?? []).map((c) => (c.started_ms ?? s.started_ms) + (c.duration_ms ?? 0) - s.started_ms));
+
 /** @param {TraceStep} s @param {number} turn  its number @returns {string} */
 function nameOf(s, turn) {
   if (s.step_name === 'turn') return `Turn ${turn}`;
+  if (isToolsOnly(s)) return 'Tools allowed';
   if (s.step_name === 'node') return `Node ${s.node_id ?? ''}`;
   if (s.step_name === 'step' && !s.agent && (s.node_id || !s.model && !s.tool_calls?.length)) return s.tool_calls?.length ? 'Call' : 'Text';
   if (s.step_name === 'agent') return `${s.session_id ? 'Sub-agent' : 'Agent'} ${s.agent ?? ''}`;
@@ -85,8 +87,10 @@ function nameOf(s, turn) {
 function stepRow(s, level, turn) {
   const word = wordOf(s);
   const isBad = word !== 'stopped' && (s.status === 'warning' || s.status === 'error'); // what a person has stopped is as it should be
+  const isTools = isToolsOnly(s);
+  if (isTools) s = { ...s, tools_only: true };
   return {
-    id: s.id, kind: s.step_name, name: nameOf(s, turn), level, from: s.started_ms, ms: s.duration_ms ?? 0, open: s.duration_ms === undefined,
+    id: s.id, kind: s.step_name, name: nameOf(s, turn), level, from: s.started_ms, ms: isTools && s.duration_ms !== undefined ? callsEnd(s) : s.duration_ms ?? 0, open: s.duration_ms === undefined, isMeasured: s.is_guess !== true,
     status: isBad ? /** @type {'warning' | 'error'} */ (s.status) : '', word, lane: 0, lanes: 0, parent: false, step: s, call: null,
   };
 }
@@ -96,10 +100,7 @@ const asks = ['router', 'planner', 'judge', 'refinement', 'critic', 'structured'
 
 const kinds = ['agent', 'tool', 'condition', 'human', ''];
 
-/**
- * Why a step is not as it should be.
- * @param {TraceStep} s
- */
+/** Why a step is not as it should be. @param {TraceStep} s */
 function wordOf(s) {
   if (s.step_name === 'node' && s.message === 'waiting') return 'waits';
   if (s.step_name === 'node' && s.message === 'skipped') return 'skipped';
@@ -122,10 +123,11 @@ const outcomes = {
 /** @param {TraceCall} c @param {string} id @param {number} level @param {Row} within @returns {Row} */
 function callRow(c, id, level, within) {
   // Of a step that has ended a call that still runs was cut.
-  const [status, word] = outcomes[c.outcome] ?? (within.open ? ['', 'runs'] : ['warning', 'cut']);
-  const open = c.duration_ms === undefined && within.open && c.outcome === 'running';
+  const runs = c.outcome === 'running' && (c.runs === true || within.open);
+  const [status, word] = outcomes[c.outcome] ?? (runs ? ['', 'runs'] : ['warning', 'cut']);
+  const open = c.duration_ms === undefined && runs;
   return {
-    id, kind: 'tool', name: c.tool, level, from: c.started_ms ?? within.from, ms: c.duration_ms ?? 0, open,
+    id, kind: 'tool', name: c.tool, level, from: c.started_ms ?? within.from, ms: c.duration_ms ?? 0, open, isMeasured: open || c.duration_ms !== undefined || c.outcome === 'waiting',
     status, word, lane: 0, lanes: 0, parent: false, step: within.step, call: c,
   };
 }
@@ -133,36 +135,37 @@ function callRow(c, id, level, within) {
 /** @param {Row} row */
 const endOf = (row) => row.from + row.ms;
 
-/**
- * Gives those that worked at the same time a lane each.
- * @param {Row[]} rows  of one parent, in the order of their begins
- */
-function lay(rows) {
+/** Rows of one speaker follow one another: one agent asks its model again when it has read the results. @param {Row} row */
+function speakerOf({ kind, step }) {
+  if (kind === 'node' || kind === 'agent') return '';
+  return `${step?.session_id ?? ''} ${step?.node_id ?? ''} ${step?.agent ?? ''}`;
+}
+
+/** Gives rows that worked at the same time a lane each. @param {Row[]} rows  of one parent, in the order of their begins @param {(row: Row) => string} speaker  '': the row is its own */
+function lay(rows, speaker) {
   /** @type {Row[]} */
   let crowd = [];
-  /** @type {number[]} */
-  let ends = []; // of the lanes
+  /** @type {{ end: number, speaker: string }[]} */
+  let lanes = [];
   const close = () => {
-    if (ends.length > 1) for (const row of crowd) row.lanes = ends.length;
+    if (lanes.length > 1) for (const row of crowd) row.lanes = lanes.length;
     else for (const row of crowd) row.lane = 0;
-    [crowd, ends] = [[], []];
+    [crowd, lanes] = [[], []];
   };
   for (const row of [...rows].sort((a, b) => a.from - b.from)) {
-    if (row.ms === 0 && !row.open) continue; // it was but a moment
-    if (crowd.length > 0 && row.from >= Math.max(...ends)) close();
-    let lane = ends.findIndex((end) => end <= row.from);
-    if (lane < 0) lane = ends.push(0) - 1;
-    ends[lane] = row.open ? Infinity : endOf(row);
+    if ((row.ms === 0 && !row.open) || row.kind === 'wait') continue; // it was but a moment
+    if (crowd.length > 0 && row.from >= Math.max(...lanes.map((l) => l.end))) close();
+    const who = speaker(row);
+    let lane = lanes.findIndex((l) => (who !== '' && l.speaker === who) || l.end <= row.from);
+    if (lane < 0) lane = lanes.push({ end: 0, speaker: who }) - 1;
+    lanes[lane] = { end: Math.max(lanes[lane].end, row.open ? Infinity : endOf(row)), speaker: who };
     row.lane = lane + 1;
     crowd.push(row);
   }
   close();
 }
 
-/**
- * Where on the line a time is. What nobody has to look at is drawn short.
- * @param {Row[]} rows @returns {Scale}
- */
+/** Where on the line a time is. What nobody has to look at is drawn short. @param {Row[]} rows @returns {Scale} */
 export function scaleOf(rows) {
   const end = Math.max(1, ...rows.map(endOf));
   const busy = spans(rows.filter((r) => !r.parent));
@@ -202,10 +205,7 @@ function parted(from, to, turns) {
   return edges.slice(1).map((edge, i) => ({ from: edges[i], to: edge, inside: turns.some(([a, b]) => a <= edges[i] && edge <= b) }));
 }
 
-/**
- * The times that rows cover together.
- * @param {Row[]} rows @returns {number[][]}
- */
+/** The times that rows cover together. @param {Row[]} rows @returns {number[][]} */
 function spans(rows) {
   /** @type {number[][]} */
   const list = [];
@@ -217,10 +217,7 @@ function spans(rows) {
   return list;
 }
 
-/**
- * The rows with one for each gap, where it was.
- * @param {Row[]} rows @param {Scale} scale @returns {Row[]}
- */
+/** The rows with one for each gap, where it was. @param {Row[]} rows @param {Scale} scale @returns {Row[]} */
 export function withGaps(rows, { gaps }) {
   const all = [...rows];
   for (const { from, to, inside } of gaps) {
@@ -229,7 +226,7 @@ export function withGaps(rows, { gaps }) {
     const asked = !inside && all.slice(0, before).findLast((r) => r.kind === 'approval' || r.level === 1)?.kind === 'approval';
     all.splice(before, 0, {
       id: `wait:${from}`, kind: 'wait', name: asked ? 'Waited for a person' : 'Nothing happened', level: inside ? 2 : 1, from, ms: to - from,
-      open: false, status: '', word: '', lane: 0, lanes: 0, parent: false, step: null, call: null,
+      open: false, isMeasured: true, status: '', word: '', lane: 0, lanes: 0, parent: false, step: null, call: null,
     });
   }
   return all;

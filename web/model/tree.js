@@ -46,10 +46,7 @@ export class Tree {
     return agent && this.team ? this.branch('agent', word(agent)) : this.turn;
   }
 
-  /**
-   * A branch, which is made if it is not known: it joins the fork whose branches still work.
-   * @param {import('./branch.js').Kind} kind @param {string} id @param {string} [name] @param {Branch} [parent] @param {import('./branch.js').State} [state]
-   */
+  /** A branch, which is made if it is not known: it joins the fork whose branches still work. @param {import('./branch.js').Kind} kind @param {string} id @param {string} [name] @param {Branch} [parent] @param {import('./branch.js').State} [state] */
   branch(kind, id, name = id, parent = this.turn, state = 'running') {
     const known = this.#branches.get(`${kind} ${id}`);
     if (known) return known;
@@ -79,10 +76,7 @@ export class Tree {
     return fork;
   }
 
-  /**
-   * Lets a text of a branch grow, or begins one. Null: it is white space, which keeps two apart.
-   * @param {Branch} of @param {string} delta @param {boolean} copy @param {import('./branch.js').Text['role']} [role]
-   */
+  /** Lets a text of a branch grow, or begins one. Null: it is white space, which keeps two apart. @param {Branch} of @param {string} delta @param {boolean} copy @param {import('./branch.js').Text['role']} [role] */
   grow(of, delta, copy, role = '') {
     let part = openPart(of, 'text', (p) => p.copy === copy);
     if (!part) {

@@ -1,10 +1,6 @@
 // Markdown that has not arrived as a whole: what its end may mean.
 
-/**
- * The text of an unfinished paragraph with what closes the emphasis, the code and
- * the link that it leaves open. It is a guess for the next picture alone.
- * @param {string} source
- */
+/** The text of an unfinished paragraph with what closes the emphasis, the code and the link that it leaves open. It is a guess for the next picture alone. @param {string} source */
 export function closed(source) {
   const text = source.replace(/!?\[([^[\]]*)(?:\]\([^()\s]*)?$/, '$1').replace(/(?:[*_~]+|`+|\s+)$/, '').trimEnd();
   /** @type {string[]} */
@@ -24,16 +20,10 @@ export function closed(source) {
 // A paragraph that ends so may become a table.
 export const tableHead = /(?:^|\n)\|[^\n]*(?:\n[|:\- ]*)?$/;
 
-/**
- * A mark alone does not say yet what it is, nor does the end of a fence.
- * @param {string} line  unfinished
- */
+/** A mark alone does not say yet what it is, nor does the end of a fence. @param {string} line  unfinished */
 export const undecided = (line) => line.length <= 80 && /^[ >]*(?:[-*+#|`~=_>]*|\d{1,9}[.)]?|[-*+] \[[ xX]?\]?|`{3,}.*|~{3,}.*) *$/.test(line);
 
-/**
- * The line that opens the fence that a text ends within, or nothing.
- * @param {string} source
- */
+/** The line that opens the fence that a text ends within, or nothing. @param {string} source */
 export function openFence(source) {
   let open = '';
   for (const [line, mark] of source.matchAll(/^[ >]*(`{3,}|~{3,}).{0,200}\n/gm)) {

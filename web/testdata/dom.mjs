@@ -1,4 +1,4 @@
-// As much of a document as the scripts need to draw, for tests without a browser.
+// As much of a document as the scripts and preact need to draw, for tests without a browser.
 // It counts the nodes that are made.
 
 export let made = 0;
@@ -104,8 +104,15 @@ class Element extends Node {
   addEventListener() {}
 }
 
-// Whatever is asked for by its id is there.
+globalThis.matchMedia ??= () => ({ matches: true, addEventListener() {} });
+globalThis.requestAnimationFrame ??= (f) => setTimeout(f, 0);
+globalThis.cancelAnimationFrame ??= clearTimeout;
+
+// Each id has an element.
 globalThis.document = {
+  documentElement: { dataset: {} },
+  addEventListener() {},
+  removeEventListener() {},
   getElementById: () => new Element('p'),
   createElement: (tag) => new Element(tag),
   createElementNS: (_, tag) => new Element(tag),

@@ -61,7 +61,7 @@ const cases = {
   'links by reference': ['[a][1] and [b].\n\n[1]: https://a.b/c\n[B]: https://d.e "t"',
     '<p><span><a href=https://a.b/c>a</a><bdi> (a.b)</bdi></span> and <span><a href=https://d.e/>b</a><bdi> (d.e)</bdi></span>.</p>'],
   'references that are not there': ['[a][1] and [b]', '<p>[a][1] and [b]</p>'],
-  'an image in a link': ['[![alt](https://a.b/p.png)](https://c.d)', '<p><span><a href=https://c.d/>Image: alt</a><bdi> (c.d)</bdi></span></p>'],
+  'an image in a link': ['[![alt](https://a.b/p.png)](https://c.d)', '<p><span><a href=https://c.d/>Picture on a.b: alt</a><bdi> (c.d)</bdi></span></p>'],
   'characters by number': ['&#8594; &#x2192; &rarr; &#0; &#xD800; &#9999999; &#x110000;', '<p>→ → → \ufffd \ufffd \ufffd \ufffd</p>'],
   'Windows line ends': ['- a\r\n- b\r\n', '<ul><li><p>a</p></li><li><p>b</p></li></ul>'],
 };
@@ -145,9 +145,20 @@ test('an address that is written by references to characters is looked at as wha
   assert.equal(html('a&#x202e;b'), '<p>a[U+202E]b</p>');
 });
 
-test('images are links', () => {
+test('mathematics is taken out before a backslash means anything', () => {
+  const formulas = (source) => [...elements(render(source))].filter((e) => e.className.startsWith('math')).map((e) => [e.attributes['data-tex'], e.className]);
+  assert.deepEqual(formulas('It is $x^2 e^{-x}\\,dx$ and \\(a_b\\).'), [['x^2 e^{-x}\\,dx', 'math'], ['a_b', 'math']]);
+  assert.deepEqual(formulas('$$\n\\int_0^1 x\\,dx\n$$\n\nand\n\\[ a = b \\]'), [['\\int_0^1 x\\,dx', 'math display'], ['a = b', 'math display']]);
+  for (const none of ['It costs $5 and $6.', 'From $ 5 to 6 $', '`$x$` and ${HOME}/${USER} $HOME and $PATH', '```sh\necho $a$\n```', '\\$x\\$']) assert.deepEqual(formulas(none), [], none);
+});
+
+test('footnotes stand where they are defined', () => {
+  assert.equal(html('A note[^1] here.\n\n[^1]: The *text* of it.'), '<p>A note<sup>1</sup> here.</p><p><sup>1</sup> The <em>text</em> of it.</p>');
+});
+
+test('pictures are links that name their place', () => {
   const all = [...elements(render('![alt text](https://a.b/p.png) ![](https://a.b/q.png)'))];
-  assert.deepEqual(all.filter((e) => e.tag === 'a').map((e) => [e.textContent, e.href]), [['Image: alt text', 'https://a.b/p.png'], ['Image', 'https://a.b/q.png']]);
+  assert.deepEqual(all.filter((e) => e.tag === 'a').map((e) => [e.textContent, e.href]), [['Picture on a.b: alt text', 'https://a.b/p.png'], ['Picture on a.b', 'https://a.b/q.png']]);
   assert.ok(!all.some((e) => e.tag === 'img'));
 });
 

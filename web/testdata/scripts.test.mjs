@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { elements } from './dom.mjs';
+import './dom.mjs';
 
 const { attribute, el } = await import('../view/dom.js');
 const { Parser } = await import('../wire/sse.js');
 const { TurnRecord } = await import('../model/record.js');
 const { History } = await import('../model/history.js');
 const { traceOf } = await import('../model/steps.js');
-const { CredentialField, call: requested, isWanted } = await import('../wire/credential.js');
+const { askForKey, call: requested, door, isWanted, useKey } = await import('../wire/credential.js');
 const { body, fitsAddress, listen, newKey, post } = await import('../wire/transport.js');
-const { TurnView } = await import('../view/turn.js');
-const { Inspector } = await import('../view/inspector.js');
+const { Turn } = await import('../model/turn.js');
+const { notesOf } = await import('../model/notes.js');
 const { Session } = await import('../model/session.js');
-const { headline } = await import('../view/status.js');
 const { marked } = await import('../view/whatsapp.js');
 const { quoted, duration, ending } = await import('../words.js');
 
@@ -28,15 +27,6 @@ test('attributes that act cannot be set', () => {
   attribute(node, 'aria-label', 'x');
   attribute(node, 'aria-label', null);
   assert.deepEqual(node.attributes, {});
-});
-
-test('the headline names the variable of a missing key', () => {
-  const ready = { status: 'degraded', model: 'm', breakers: [], mcp: [] };
-  const breakers = [{ service: 'model:own', state: 'closed', failure_count: 0, retry_after_ms: 0 }];
-  const models = [{ key: 'default', missing_key: 'OPENAI_API_KEY' }, { key: 'own' }, { key: 'fast', missing_key: 'GROQ_API_KEY' }];
-  assert.equal(headline({ ...ready, breakers, models }), 'Missing key of default: set OPENAI_API_KEY; Missing key of fast: set GROQ_API_KEY');
-  assert.equal(headline({ ...ready, breakers: [{ ...breakers[0], state: 'open' }], models }), 'Breaker open: model:own');
-  assert.equal(headline({ ...ready, status: 'ok', breakers, models: [{ key: 'own' }] }), 'All systems ready');
 });
 
 test('frames, however they are cut and whatever ends their lines', () => {
@@ -74,85 +64,62 @@ test('a long text is not for an address', () => {
   assert.ok(!fitsAddress({ ...ask, input: '\u00e9'.repeat(5000) }));
 });
 
-/** A page with a field, and what its requests had in their heads. */
+/** The Authorization headers of requests that are answered with these statuses. */
 function asked(...statuses) {
-  const [parts, sent, used] = [{}, [], []];
-  const page = { getElementById: document.getElementById, body: document.body };
-  document.body = document.activeElement = el('body');
-  document.getElementById = (id) => parts[id] ??= Object.assign(el('p'), {
-    hidden: true, value: '', on: {}, focus() { document.activeElement = this; }, select() {},
-    addEventListener(name, does) { this.on[name] = does; },
-  });
+  const sent = [];
   globalThis.fetch = async (url, init) => {
     sent.push([url.pathname, init.headers.Authorization]);
     return new Response(null, { status: statuses.shift() ?? 200 });
   };
-  const field = new CredentialField(() => used.push(parts.credential.value));
-  const enter = (text) => {
-    parts.credential.value = text;
-    parts.door.on.submit({ preventDefault() {} });
-  };
-  return { field, parts, sent, used, enter, leave: () => { enter(''); Object.assign(document, page); } };
+  return sent;
 }
 
 test('a credential goes into one header, and is asked for when it is wanted', async () => {
-  const { parts, sent, used, enter, leave } = asked(200, 401, 200, 401);
+  const sent = asked(200, 401, 200, 401);
   await requested('readyz');
-  assert.equal(parts.door.hidden, true);
+  assert.deepEqual(door.value, { wanted: false, refused: false });
   await requested('tools');
-  assert.equal(parts.door.hidden, false);
-  assert.equal(document.activeElement, parts.credential);
-  assert.equal(isWanted(), true);
+  assert.deepEqual([door.value, isWanted()], [{ wanted: true, refused: false }, true]);
   await requested('readyz');
   assert.equal(isWanted(), true, 'that is answered to everybody');
-  enter(' slk_1 \n');
-  assert.equal(isWanted(), false);
-  document.activeElement = el('textarea');
+  assert.equal(useKey(' slk_1 \n'), 'used');
+  assert.deepEqual([door.value, isWanted()], [{ wanted: false, refused: false }, false]);
   await requested('tools');
-  assert.equal(document.activeElement.tag, 'textarea', 'who writes goes on writing');
-  assert.match(parts['door-hint'].textContent, /does not accept/);
+  assert.deepEqual(door.value, { wanted: true, refused: true });
   await requested('readyz');
-  enter('slk_\u00e9');
-  assert.match(parts['door-hint'].textContent, /characters/);
-  enter('slk_1');
+  assert.equal(useKey('slk_\u00e9'), 'odd');
+  assert.equal(useKey('slk_1'), 'used', 'the same one again, after a refusal alone');
   await requested('tools');
   await requested('readyz');
   assert.deepEqual(sent.map(([, header]) => header), [undefined, undefined, undefined, 'Bearer slk_1', undefined, 'Bearer slk_1', 'Bearer slk_1']);
-  enter('slk_1');
-  assert.deepEqual(used, [' slk_1 \n', 'slk_1'], 'what is in use is used again after a refusal alone');
+  assert.equal(useKey('slk_1'), 'same');
+  askForKey();
+  assert.equal(door.value.wanted, false, 'there is one');
   assert.ok(new TurnRecord(ask, 'fetch').curl().includes(` -H "Authorization: Bearer $SLUICE_KEY" -H`));
   assert.ok(sent.every(([path]) => path.startsWith('/app/')));
-  leave();
+  useKey('');
   assert.ok(!new TurnRecord(ask, 'fetch').curl().includes('SLUICE_KEY'));
 });
 
-test('the field leaves the focus to who writes, and the other headers as they are', async () => {
-  const { parts, sent, enter, leave } = asked(401);
-  document.activeElement = el('textarea');
-  await requested('tools');
-  assert.equal(parts.door.hidden, false);
-  assert.equal(document.activeElement.tag, 'textarea');
-  enter('slk_1');
-  globalThis.fetch = async (_, { method, headers }) => {
-    sent.push([method, headers]);
-    return new Response(null);
-  };
+test('a credential leaves the other headers as they are', async () => {
+  useKey('slk_1');
+  let head;
+  globalThis.fetch = async (_, { method, headers }) => { head = [method, headers]; return new Response(null); };
   await requested('tools', { method: 'POST', headers: { 'Last-Event-ID': 'turn_1:2' } });
-  assert.deepEqual(sent.at(-1), ['POST', { 'Last-Event-ID': 'turn_1:2', Authorization: 'Bearer slk_1' }]);
-  leave();
+  assert.deepEqual(head, ['POST', { 'Last-Event-ID': 'turn_1:2', Authorization: 'Bearer slk_1' }]);
+  useKey('');
 });
 
 test('a reply to the credential before says nothing of the one in use', async () => {
-  const { enter, leave } = asked();
   let reply;
   globalThis.fetch = () => new Promise((resolve) => { reply = resolve; });
-  enter('old');
+  useKey('old');
   const late = requested('tools');
-  enter('new');
+  useKey('new');
   reply(new Response(null, { status: 401 }));
   await late;
   assert.equal(isWanted(), false);
-  leave();
+  useKey('');
 });
 
 test('an EventSource opens a ticket, behind the prefix of the page, and its refusal can be read', async () => {
@@ -209,22 +176,22 @@ test('a stream is read up to its done', async () => {
   assert.deepEqual(await posted(new Response(stream, { headers: head })), { outcome: { how: 'done' }, ids: ['req_7'], frames: ['start', 'done'] });
 });
 
-/** The last line of a turn that ended so, as its reader sees it. */
-function lastLine(outcome) {
-  const view = new TurnView(new TurnRecord(ask, 'fetch'), {});
-  view.end(outcome);
-  return [...elements(view.node)].find((e) => e.className === 'summary').textContent;
+/** The titles of the notes of a turn that ended so. */
+function titles(outcome) {
+  const turn = new Turn(new TurnRecord(ask, 'fetch'));
+  turn.end(outcome);
+  return notesOf(turn, []).map((n) => n.title);
 }
 
 test('a turn that was sent before was not refused', () => {
-  const problem = (error_type, status) => ({ how: 'refused', problem: { error_type, status, detail: '', errors: [] } });
-  assert.equal(lastLine(problem('duplicate_request', 409)), 'Already sent: how that turn ended is not known here.');
-  assert.equal(lastLine(problem('validation_error', 422)), 'Refused.');
+  const problem = (error_type, status) => ({ how: 'refused', problem: { error_type, status, detail: 'It is too long', errors: [] } });
+  assert.deepEqual(titles(problem('duplicate_request', 409)), ['This message was sent before, and may have run.']);
+  assert.deepEqual(titles(problem('validation_error', 422)), ['It is too long']);
 });
 
 test('a stream that broke before its first event is a lost connection', () => {
-  assert.match(lastLine({ how: 'lost', sent: true }), /^Connection lost after/);
-  assert.match(lastLine({ how: 'lost', sent: false }), /^No stream after/);
+  assert.deepEqual(titles({ how: 'lost', sent: true }), ['The connection was lost. It cannot go on.']);
+  assert.deepEqual(titles({ how: 'lost', sent: false }), ['The gateway could not be reached.']);
 });
 
 /** A record whose events came at given times. */
@@ -248,7 +215,7 @@ test('a model is asked when the calls before have ended', () => {
   const record = recorded([10, 'start', { model: 'm' }], [110, 'tool_call', call('a', 'in_progress')], [110, 'tool_call', call('b', 'in_progress')],
     [150, 'tool_call', call('b', 'completed', 39)], [210, 'tool_call', call('a', 'failed', 98)], [300, 'response_delta', { delta: 'x' }], [400, 'response_delta', { delta: 'y' }],
     [410, 'done', { ...done, timings: { total_ms: 400, first_event_ms: 0, first_delta_ms: 290, model_ms: [99, 190], tools: [{ tool_name: 'b', ms: 39 }, { tool_name: 'a', ms: 98 }], write_blocked_ms: 0 } }]);
-  assert.deepEqual(steps(record), [['step', '', 10, 99, 100], ['step', '', 210, 190, 90]]);
+  assert.deepEqual(steps(record), [['step', '', 11, 99, 99], ['step', '', 210, 190, 90]]);
   const [turn, first, second] = traceOf(record).steps;
   assert.deepEqual(first.tool_calls.map((c) => [c.tool, c.started_ms, c.duration_ms, c.outcome]), [['a', 110, 98, 'failed'], ['b', 110, 39, 'completed']]);
   assert.deepEqual([first.status, second.message, second.model, turn.message, turn.usage], ['warning', 'xy', 'm', 'stop', done.usage]);
@@ -274,14 +241,31 @@ test('branches overlap as they did, each with its own calls and models', () => {
   assert.deepEqual([all[1].message, all[2].message, all[2].status], ['lm', 'timeout', 'warning']);
 });
 
-test('phases of a held answer are models at work, if the receipt says that one was asked', () => {
+test('a phase is no row: the receipt says which models were asked, and for how long', () => {
   const phase = (name) => ({ phase: name, attempt: 1 });
   const events = [[0, 'start', { model: 'm' }], [10, 'quality', phase('planning')], [40, 'quality', phase('composing')], [60, 'quality', phase('validating')], [80, 'quality', phase('validating')], [90, 'quality', phase('sending')]];
   const timings = { total_ms: 95, first_event_ms: 0, model_ms: [30, 15, 20], tools: [], write_blocked_ms: 0 };
   const ends = (judge) => [[95, 'response_delta', { delta: 'x' }], [99, 'done', { ...done, timings, quality: { ms: { plan: 30, judge, refine: 0 } } }]];
-  assert.deepEqual(steps(recorded(...events, ...ends(20))).map((s) => s.slice(0, 4)), [['planner', '', 10, 30], ['step', '', 40, 20], ['judge', '', 60, 30]]);
-  assert.deepEqual(steps(recorded(...events, ...ends(0))).map((s) => s[0]), ['planner', 'step']);
-  assert.equal(traceOf(recorded(...events, ...ends(0))).steps[2].message, 'x');
+  assert.deepEqual(steps(recorded(...events, ...ends(20))).map((s) => s.slice(0, 4)), [['step', '', 40, 20], ['planner', '', 10, 30], ['judge', '', 80, 20]]);
+  assert.deepEqual(steps(recorded(...events, ...ends(0))).map((s) => s[0]), ['step', 'planner']);
+  assert.deepEqual(steps(recorded(...events)).map((s) => s[0]), [], 'without a receipt nobody knows');
+});
+
+test('a call that a person has allowed asks no model, and the model after it reads its result', () => {
+  const record = recorded([0, 'start', { model: 'm' }], [5, 'tool_call', call('a', 'in_progress')], [8, 'tool_call', call('a', 'completed', 2)], [150, 'response_delta', { delta: 'x' }],
+    [160, 'done', { ...done, timings: { total_ms: 160, first_event_ms: 0, model_ms: [150], tools: [], write_blocked_ms: 0 } }]);
+  record.ask = { ...ask, approval: { action: 'approve' } };
+  const [, allowed, model] = traceOf(record).steps;
+  assert.deepEqual([allowed.tools_only, allowed.model, allowed.duration_ms, allowed.tool_calls.length], [true, undefined, 2, 1]);
+  assert.deepEqual([model.model, model.duration_ms], ['m', 150]);
+  assert.ok(model.started_ms >= 7, `${model.started_ms}`);
+});
+
+test('of a turn that runs the steps under way have no end', () => {
+  const record = recorded([0, 'start', { model: 'm' }], [10, 'thinking', { content: 'Hm' }], [50, 'tool_call', call('a', 'in_progress')]);
+  record.state = 'running';
+  const [turn, model] = traceOf(record).steps;
+  assert.deepEqual([turn.duration_ms, model.duration_ms, model.tool_calls[0].runs], [undefined, 50, true]);
 });
 
 test('model calls of which nothing was told are drawn end to end', () => {
@@ -363,15 +347,12 @@ test('a record forgets what was taken back of the answer', () => {
   assert.equal(record.answer, '');
 });
 
-/** What the page shows of a turn: each item as its kind and its text. */
+/** The parts of a turn: texts, and thoughts as a mark. */
 function shownOf(...events) {
-  const view = new TurnView(new TurnRecord(ask, 'fetch'), {});
-  for (const [event, data] of events) {
-    view.show(event, data);
-    view.draw();
-  }
-  view.end({ how: 'done' });
-  return [...elements(view.node)].filter((e) => ['prose answer', 'faint'].includes(e.className)).map((e) => e.textContent.trim());
+  const turn = new Turn(new TurnRecord(ask, 'fetch'));
+  for (const [event, data] of events) turn.show(event, data);
+  turn.end({ how: 'done' });
+  return turn.fold.turn.parts.map((p) => (p.kind === 'text' ? p.text.trim() : p.kind === 'change' ? `${p.model} (${p.key}) answers in place of ${p.previous}: ${p.reason}` : p.kind === 'thoughts' ? 'Thought:' : p.kind));
 }
 
 test('what was taken back of an answer is not shown, and what stays is shown once', () => {
@@ -392,18 +373,6 @@ test('what was taken back of an answer is not shown, and what stays is shown onc
     ['where the part that is open stays', [say('One'), other, say(' two'), back('One'), say('.')], ['One', change, '.']],
     ['and nothing comes after it', [say('One'), back('')], []],
   ]) assert.deepEqual(shownOf(...events), want, name);
-});
-
-test('the gist of an event is its text, wherever it stands in the JSON', () => {
-  const into = el('div');
-  const inspector = new Inspector(into);
-  inspector.show(recorded(
-    [0, 'start', { model: 'a "b"', protocol: 'sluice/1' }],
-    [1, 'tool_call', { arguments: { status: 'wrong', tool_name: 'wrong' }, tool_name: 'list\u0041', status: 'completed', result: '"delta":"wrong"' }],
-    [2, 'response_delta', { delta: 'x'.repeat(5000) }],
-    [3, 'error', 'not JSON'], [4, 'done', { usage: {}, finish_reason: 'stop' }]));
-  assert.deepEqual([...elements(into)].filter((e) => e.className === 'gist').map((e) => e.textContent),
-    ['"a \\"b\\""', 'listA "completed"', `"${'x'.repeat(79)}`, '', '"stop"']);
 });
 
 /** A session whose fetch waits until reply is called, and what its view was told. */

@@ -5,9 +5,9 @@ import './dom.mjs';
 
 document.baseURI = 'https://sluice.example/app/';
 const { Feed, Missing } = await import('../wire/feed.js');
-const { keepTalk, noteTalk, recallTalk, talks } = await import('../wire/talk.js');
-const { turnsOf } = await import('../view/earlier.js');
-const { costOf, titleOf, whose } = await import('../view/taskview.js');
+const { changeTalk, draftOf, forgetTalk, keepDraft, keepTalk, noteTalk, recallTalk, talks } = await import('../wire/talk.js');
+const { titleOf, turnsOf } = await import('../model/past.js');
+const { effortOf, whose } = await import('../dev/tasks.js');
 
 const task = (id, second, more = {}) => ({ id, status: { state: 'completed', timestamp: new Date(second * 1000).toISOString() }, ...more });
 const ids = (tasks) => tasks.map((t) => t.id);
@@ -73,29 +73,39 @@ function storage(most = 1e9) {
 }
 const past = (i, answer = 'x') => ({ input: `q${i}`, answer, line: '', state: 'done', task: '', turn: '', at: i });
 
-test('of a long conversation the tab keeps the end', () => {
+test('of a long conversation the tab stores the end, with its versions', () => {
   globalThis.sessionStorage = storage();
-  assert.ok(keepTalk('conv_1', Array.from({ length: 600 }, (_, i) => past(i))));
-  assert.deepEqual([recallTalk().turns.length, recallTalk().turns.at(-1).input], [500, 'q599']);
+  assert.ok(keepTalk('conv_1', Array.from({ length: 1100 }, (_, i) => ({ ...past(i), parent: i - 1 }))));
+  assert.deepEqual([recallTalk('conv_1').length, recallTalk('conv_1').at(-1).input, recallTalk('conv_1')[0].parent, recallTalk('conv_1')[5].parent], [1000, 'q1099', -1, 4]);
+  assert.deepEqual(recallTalk('conv_2'), []);
   keepTalk('conv_1', Array.from({ length: 10 }, (_, i) => past(i, 'x'.repeat(100_000))));
-  assert.deepEqual(recallTalk().turns.map((t) => t.input), ['q7', 'q8', 'q9']);
+  assert.deepEqual(recallTalk('conv_1').map((t) => t.input), ['q7', 'q8', 'q9']);
   globalThis.sessionStorage = storage(10);
   assert.equal(keepTalk('conv_1', [past(1)]), false);
-  for (const bad of ['', '{', '7', '{"conversation":7,"turns":[]}', '{"conversation":"c","turns":{}}']) {
+  for (const bad of ['', '{', '7', '{"conversation":7,"turns":[]}', 'null']) {
     globalThis.sessionStorage = storage();
-    sessionStorage.all['sluice.talk'] = bad;
-    assert.equal(recallTalk(), null, bad);
+    sessionStorage.all['sluice.talk.c'] = bad;
+    assert.deepEqual(recallTalk('c'), [], bad);
   }
-  sessionStorage.all['sluice.talk'] = JSON.stringify({ conversation: 'c', turns: [{ input: 1 }, past(2), null] });
-  assert.deepEqual(recallTalk().turns, [past(2)]);
+  sessionStorage.all['sluice.talk.c'] = JSON.stringify([{ input: 1 }, past(2), null]);
+  assert.deepEqual(recallTalk('c'), [past(2)]);
 });
 
-test('a browser knows its last conversations', () => {
+test('a browser knows its last conversations, their titles and drafts', () => {
   globalThis.localStorage = storage();
-  for (let i = 0; i < 40; i++) noteTalk(`conv_${i}`);
-  noteTalk('conv_20');
+  globalThis.sessionStorage = storage();
+  for (let i = 0; i < 240; i++) noteTalk({ id: `conv_${i}`, at: i, title: `Title ${i}` });
+  noteTalk({ id: 'conv_220', at: 300, title: 'Again' });
   const list = talks().map((t) => t.id);
-  assert.deepEqual([list.length, list[0], list[1], new Set(list).size], [30, 'conv_20', 'conv_39', 30]);
+  assert.deepEqual([list.length, list[0], list[1], new Set(list).size], [200, 'conv_220', 'conv_239', 200]);
+  changeTalk('conv_239', { title: 'Renamed' });
+  assert.equal(talks()[1].title, 'Renamed');
+  keepDraft('conv_239', 'half a');
+  assert.equal(draftOf('conv_239'), 'half a');
+  forgetTalk('conv_239');
+  assert.deepEqual([draftOf('conv_239'), talks().length], ['', 199]);
+  localStorage.all['sluice.conversations'] = '[{"id":"old","at":1},{"id":7},null]';
+  assert.deepEqual(talks(), [{ id: 'old', at: 1, title: '' }], 'as a former version has noted them');
 });
 
 test('the turns of a task, with what was asked and said in each', () => {
@@ -104,7 +114,7 @@ test('the turns of a task, with what was asked and said in each', () => {
     { role: 'assistant', content: 'second', messageId: 'turn_a:2', agentId: 'y' }, { role: 'user', content: 'two', messageId: 'theirs', turnId: 'turn_b' },
   ];
   const turns = turnsOf(task('t', 1, { history, status: { state: 'failed' } }));
-  assert.deepEqual(turns.map((t) => [t.turn, t.input, t.answer, t.state, t.line]), [['turn_a', 'one', 'first\n\nsecond', 'done', 'Answered.'], ['turn_b', 'two', '', 'failed', 'Failed.']]);
+  assert.deepEqual(turns.map((t) => [t.turn, t.input, t.answer, t.state]), [['turn_a', 'one', 'first\n\nsecond', 'done'], ['turn_b', 'two', '', 'failed']]);
   assert.deepEqual(turnsOf(task('t', 1)), []);
 });
 
@@ -114,5 +124,5 @@ test('what a task is called, whose it is, and what it cost', () => {
   assert.deepEqual(whose(task('t', 1, { metadata: { workflow: 'refund', agentSelections: ['a', 'refund', 7] } })), ['refund', 'a']);
   assert.deepEqual(whose(task('t', 1, { metadata: { agentSelections: 'a' } })), []);
   const usage = { input_tokens: 1000, output_tokens: 200, thinking_tokens: 34 };
-  assert.equal(costOf({ steps: [{ step_name: 'turn', duration_ms: 700, usage }, { step_name: 'step', duration_ms: 300, usage }, { step_name: 'turn', duration_ms: 800 }] }), '1.50 s · 1,234 tokens');
+  assert.equal(effortOf({ steps: [{ step_name: 'turn', duration_ms: 700, usage }, { step_name: 'step', duration_ms: 300, usage }, { step_name: 'turn', duration_ms: 800 }] }), '1.50 s · 1,234 tokens');
 });

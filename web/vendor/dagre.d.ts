@@ -1,4 +1,4 @@
-// What layout.js uses of dagre, for the type checker alone: this file is not served.
+// The parts of dagre that layout.js uses, for the type checker alone.
 
 export interface Label { width?: number; height?: number; x?: number; y?: number; points?: { x: number; y: number }[]; labelpos?: string; rankdir?: string; nodesep?: number; ranksep?: number; edgesep?: number; marginx?: number; marginy?: number }
 export class Graph {

@@ -1,7 +1,7 @@
 // marked's tokens become nodes here. What dom.js does not know to make is not made:
 // HTML, and any token without a case below, is shown as text.
 
-import { attribute, copyButton, el, link, text } from './dom.js';
+import { attribute, copyText, el, link, text } from './dom.js';
 
 /** @typedef {import('../vendor/marked.js').Tokens.Generic} Token */
 
@@ -10,11 +10,7 @@ const unseen = ['checkbox', 'def', 'space']; // list_item has a box for the firs
 /** @type {WeakMap<Node, { token: Token, last: boolean }>} what a node was drawn from */
 const drawn = new WeakMap();
 
-/**
- * Draws blocks as the children of parent after the first kept ones. Nodes that would
- * be the same stay, and code grows in place: a reader may be at work in them.
- * @param {Node} parent @param {Token[]} tokens @param {number} [kept]
- */
+/** Draws blocks as the children of parent after the first kept ones. Nodes that would be the same stay, and code grows in place: a reader may be at work in them. @param {Node} parent @param {Token[]} tokens @param {number} [kept] */
 export function draw(parent, tokens, kept = 0) {
   let at = kept;
   const shown = tokens.filter((t) => !unseen.includes(t.type));
@@ -28,10 +24,7 @@ export function draw(parent, tokens, kept = 0) {
   while (parent.childNodes.length > at) parent.removeChild(/** @type {Node} */ (parent.lastChild));
 }
 
-/**
- * Whether a node shows a token, perhaps after a change.
- * @param {Node} node @param {Token} token @param {boolean} last
- */
+/** Whether a node shows a token, perhaps after a change. @param {Node} node @param {Token} token @param {boolean} last */
 function same(node, token, last) {
   const before = drawn.get(node);
   if (!before || shape(before.token) !== shape(token)) return false;
@@ -52,12 +45,7 @@ function grow(node, before, token) {
   return true;
 }
 
-/**
- * The blocks within a block.
- * @param {Token} token
- * @param {boolean} [midLine]  it goes on in the middle of a line
- * @returns {Token[]}
- */
+/** The blocks within a block. @param {Token} token @param {boolean} [midLine]  it goes on in the middle of a line @returns {Token[]} */
 export function parts(token, midLine = false) {
   switch (token.type) {
     case 'blockquote': return token.tokens ?? [];
@@ -70,11 +58,7 @@ export function parts(token, midLine = false) {
   return [];
 }
 
-/**
- * The node that holds the nodes of a block's parts.
- * @param {Node} node @param {Token} token
- * @returns {Node}
- */
+/** The node that holds the nodes of a block's parts. @param {Node} node @param {Token} token @returns {Node} */
 export function holder(node, token) {
   switch (token.type) {
     case 'code': return /** @type {Node} */ (node.lastChild);
@@ -95,39 +79,30 @@ function block(token, parent) {
   return node;
 }
 
-/**
- * The direction of a row, by its first letter that has one; null: it has none. A browser with
- * dir=auto would look through the whole table at each row that comes.
- * @param {Token[]} cells
- */
+/** The direction of a row, by its first letter that has one; null: it has none. A browser with dir=auto would look through the whole table at each row that comes. @param {Token[]} cells */
 function direction(cells) {
   const [letter] = /\p{L}/u.exec(cells.map((c) => c.text).join(' ')) ?? [];
   return letter ? (/[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(letter) ? 'rtl' : 'ltr') : null;
 }
 
-/**
- * Gives a table whose rows so far have no direction that of one more.
- * @param {HTMLTableElement} table @param {Token[]} cells
- */
+/** Gives a table whose rows so far have no direction that of one more. @param {HTMLTableElement} table @param {Token[]} cells */
 function steer(table, cells) {
   if (!table.dir) attribute(table, 'dir', direction(cells));
 }
 
-/**
- * The node of a block without its parts.
- * @param {Token} token
- * @returns {HTMLElement}
- */
+/** The node of a block without its parts. @param {Token} token @returns {HTMLElement} */
 function shell(token) {
   switch (token.type) {
     case 'blockquote': return el('blockquote', { dir: 'auto' });
     case 'box': return checkbox(token.checked);
     case 'code': return code(token.lang);
+    case 'footnote': return el('p', { class: 'footnote', dir: 'auto' }, el('sup', {}, token.label), ' ', ...inlines(token.tokens));
     case 'heading': return el(/** @type {'h3'} */ (`h${Math.min(token.depth + 2, 6)}`), { dir: 'auto' }, ...inlines(token.tokens));
     case 'hr': return el('hr');
     case 'lines': return el('code', { class: token.midLine ? 'more' : null }, text(token.text));
     case 'list': return token.ordered ? el('ol', { start: token.start === 1 ? null : token.start }) : el('ul');
     case 'list_item': return el('li', { class: token.task ? 'task' : null, dir: 'auto' });
+    case 'math': return el('p', { class: 'formula' }, formula(token));
     case 'paragraph': case 'text': return el('p', { dir: 'auto' }, ...inlines(token.tokens));
     case 'row': return row('td', token.cells);
     case 'table': return el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, el('table', { dir: direction(token.header) }, el('thead', {}, row('th', token.header)), el('tbody')));
@@ -147,17 +122,27 @@ function code(info) {
   const pre = el('pre', { tabindex: 0, dir: 'ltr' });
   const whole = () => Array.from(pre.children, (c, i) => (i === 0 || c.className === 'more' ? '' : '\n') + c.textContent).join('');
   return el('div', { class: 'code' },
-    el('div', { class: 'code-head' }, el('span', {}, info?.split(/[\s{]/)[0] || 'code'), copyButton('Copy', whole, { 'aria-label': 'Copy this code' })), pre);
+    el('div', { class: 'code-head' }, el('span', {}, info?.split(/[\s{]/)[0] || 'code'), copyButton(whole)), pre);
 }
+
+/** @param {() => string} get */
+function copyButton(get) {
+  const button = el('button', { type: 'button', class: 'plain', title: 'Copy this code' }, 'Copy');
+  button.addEventListener('click', async () => {
+    button.textContent = (await copyText(get())) ? 'Copied' : 'Not copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+  });
+  return button;
+}
+
+/** A formula as its source, until it is set. @param {Token} token */
+const formula = (token) => el('span', { class: token.display ? 'math display' : 'math', 'data-tex': token.text, tabindex: token.display ? 0 : null, role: token.display ? 'math' : null, 'aria-label': token.display ? token.text : null }, token.raw.trim());
 
 /** @param {'th' | 'td'} tag @param {Token[]} cells */
 const row = (tag, cells) => el('tr', {}, ...cells.map((c) =>
   el(tag, { class: c.align === 'left' ? null : c.align, scope: tag === 'th' ? 'col' : null }, ...inlines(c.tokens))));
 
-/**
- * @param {Token[]} [tokens] @param {boolean} [inLink]  links do not nest
- * @returns {Node[]}
- */
+/** @param {Token[]} [tokens] @param {boolean} [inLink]  links do not nest @returns {Node[]} */
 function inlines(tokens = [], inLink = false) {
   /** @type {Node[]} */
   const nodes = [];
@@ -181,27 +166,31 @@ function inline(token, inLink) {
     case 'codespan': return el('code', {}, token.text);
     case 'del': case 'em': case 'strong': return el(token.type, {}, ...inlines(token.tokens, inLink));
     case 'escape': return token.text;
-    case 'image': return inLink ? image(token) : link(plain(token.href), image(token));
+    case 'image': return image(token, inLink);
     case 'link': return anchor(token, inLink);
+    case 'math': return formula(token);
+    case 'reference': return el('sup', { class: 'reference' }, token.label);
     case 'text': return token.tokens ? el('span', {}, ...inlines(token.tokens, inLink)) : plain(token.text);
   }
   return token.raw;
 }
 
-/**
- * An address that stands for itself is its own label.
- * @param {Token} token @param {boolean} inLink
- */
+/** An address that stands for itself is its own label. @param {Token} token @param {boolean} inLink */
 function anchor(token, inLink) {
   if (inLink) return el('span', {}, ...inlines(token.tokens, true));
   return token.autolink ? link(token.href) : link(plain(token.href), ...inlines(token.tokens, true));
 }
 
-/**
- * An image is never fetched: a link leads to it.
- * @param {Token} token
- */
-const image = (token) => text(token.text ? `Image: ${token.text}` : 'Image');
+/** A picture is never fetched: a link leads to it, which names its place. @param {Token} token @param {boolean} inLink */
+function image(token, inLink) {
+  const address = plain(token.href);
+  const host = URL.canParse(address) ? new URL(address).host : '';
+  const words = `Picture${host ? ` on ${host}` : ''}${token.text ? `: ${token.text}` : ''}`;
+  if (inLink || !host) return text(words);
+  const node = link(address);
+  node.textContent = text(words).data;
+  return node;
+}
 
 /** @type {Record<string, string>} the references to characters that models write; others stay as they are */
 const characters = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', hellip: '…', ndash: '–', mdash: '—', larr: '←', rarr: '→', times: '×', copy: '©' };

@@ -1,30 +1,26 @@
-// A workflow as a graph while it runs: its nodes with their states, the way that the run went,
-// and the same as a table. A node leads to its block. It is loaded when a workflow runs.
+// A workflow as a graph while it runs: its nodes with their states, the way of the run, and the same
+// as a table. A node leads to its row. It is loaded when a workflow runs.
 
-import { call } from '../wire/credential.js';
-import { attribute, el, say, set, svg, visible } from './dom.js';
+import { spoken, turnOf } from '../model/turn.js';
+import { attribute, el, set, svg, visible } from './dom.js';
 import { arrow, fitting, nextBox, way } from '../model/layout.js';
 import { duration, short, states } from '../words.js';
 
 /** @typedef {import('../model/branch.js').Branch} Branch */
-/** @typedef {import('../types').Workflow} Workflow */
-/** @typedef {import('./turn.js').TurnView} TurnView */
+/** @typedef {import('../model/turn.js').Turn} Turn */
 
 /** @type {Record<string, import('../model/layout.js').Point>} by key */
 const ways = { ArrowRight: { x: 1, y: 0 }, ArrowLeft: { x: -1, y: 0 }, ArrowDown: { x: 0, y: 1 }, ArrowUp: { x: 0, y: -1 } };
 
-/** @type {Record<string, string>} what a node's state looks like where there are no colours */
+/** @type {Record<string, string>} the state of a node where there are no colours */
 const marks = { running: '●', retrying: '↻', done: '✓', failed: '✕', stopped: '■', waiting: '!', skipped: '–', lost: '?' };
 
-/** @type {Promise<Workflow[]> | null} */
-let asked = null;
-
-/** All workflows of the gateway; none if it does not say. @returns {Promise<Workflow[]>} */
-async function workflows() {
-  asked ??= call('workflows').then(async (response) => (response.ok ? (await response.json()).workflows ?? [] : []));
-  const list = await asked.catch(() => []);
-  if (list.length === 0) asked = null; // it may be there the next time
-  return list;
+/** Draws the graph of the workflow that a turn is of; null: it is not known which. @param {Element} root @param {Turn} turn @param {Workflow[]} list */
+export function beginGraph(root, turn, list) {
+  const name = turn.record?.first.ask.workflow;
+  const ids = branches(turn).map(({ branch: { id } }) => id);
+  const workflow = list.find((w) => w.name === name) ?? (name ? undefined : list.find((w) => ids.every((id) => w.nodes.some((n) => n.id === id))));
+  return workflow ? new Graph(root, turn, workflow) : null;
 }
 
 export class Graph {
@@ -39,30 +35,17 @@ export class Graph {
   /** @type {Map<Workflow['edges'][number], Element>} */
   #lines = new Map();
 
-  /** @param {Element} root @param {TurnView} turn */
-  static async begin(root, turn) {
-    const name = turn.record.first.ask.workflow;
-    const ids = branches(turn).map(({ branch: { id } }) => id);
-    const list = await workflows();
-    const workflow = list.find((w) => w.name === name) ?? (name ? undefined : list.find((w) => ids.every((id) => w.nodes.some((n) => n.id === id))));
-    if (workflow) new Graph(root, turn, workflow);
-  }
-
-  /** @param {Element} root @param {TurnView} turn @param {Workflow} workflow */
+  /** @param {Element} root @param {Turn} turn @param {Workflow} workflow */
   constructor(root, turn, workflow) {
     this.turn = turn;
     this.workflow = workflow;
     this.#at = workflow.nodes[0]?.id ?? '';
-    set(root, el('p', { class: 'graph-head' }, el('strong', {}, short(workflow.name)), workflow.description ? el('span', { class: 'faint', dir: 'auto' }, ` ${workflow.description}`) : ''),
-      this.#frame, el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), this.#table()));
-    attribute(root, 'hidden', null);
+    for (const [key, value] of Object.entries({ class: 'graph', role: 'group', 'data-testid': 'graph' })) attribute(root, key, value);
+    set(root, this.#frame, el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), this.#table()));
     attribute(root, 'aria-label', `The workflow ${visible(short(workflow.name))} as a graph`);
     new ResizeObserver(() => this.#place()).observe(this.#frame);
     this.#frame.addEventListener('keydown', (event) => this.#key(/** @type {KeyboardEvent} */ (event)));
     this.#place();
-    turn.watchers.push((changed) => {
-      if (changed.some((c) => c.kind === 'node')) this.#color();
-    });
   }
 
   #table() {
@@ -85,9 +68,8 @@ export class Graph {
     this.#nodes.clear();
     for (const box of boxes) root.append(this.#node(box));
     set(this.#frame, root);
-    this.#color();
+    this.color();
     if (isHere) this.#focus(this.#at);
-    this.#frame.dispatchEvent(new Event('grown', { bubbles: true })); // later than what it stands above
   }
 
   /** @param {import('../model/layout.js').Line} line */
@@ -116,7 +98,7 @@ export class Graph {
   }
 
   // Brings states and the way into line with the branches.
-  #color() {
+  color() {
     const known = new Map(branches(this.turn).reverse().map((b) => [b.branch.id, b.branch]));
     const isNarrow = this.#plan.boxes[0]?.width < 120;
     const letters = isNarrow ? 15 : 21;
@@ -170,18 +152,21 @@ export class Graph {
   /** @param {string} id */
   #open(id) {
     const found = branches(this.turn).find(({ branch }) => branch.id === id);
-    if (found) found.view.goTo(found.branch);
-    else say(`${id} has not begun`);
+    const row = found && document.getElementById(`branch-${found.of.key}-node-${id.replace(/\W/g, '_')}`);
+    if (!row) return void (spoken.value = `${id} has not begun`);
+    attribute(row, 'open', true);
+    row.querySelector('summary')?.focus({ preventScroll: true });
+    row.scrollIntoView({ block: 'nearest' });
   }
 }
 
-/**
- * The nodes of a run that were seen, newest first: it may have waited, and gone on in another turn.
- * @param {TurnView} turn
- */
+/** The nodes of a run that were seen, newest first: it may have waited, and gone on in another turn. @param {Turn} turn */
 function branches(turn) {
-  return turn.all.flatMap((view) => view.fold.turn.parts
-    .flatMap((p) => (p.kind === 'fork' && p.what === 'node' ? p.branches : [])).map((branch) => ({ view, branch })));
+  /** @type {Turn[]} */
+  const all = [];
+  for (let record = turn.record; record; record = record.after) all.push(...[turnOf(record) ?? []].flat());
+  return all.flatMap((of) => of.fold.turn.parts
+    .flatMap((p) => (p.kind === 'fork' && p.what === 'node' ? p.branches : [])).map((branch) => ({ of, branch })));
 }
 
 /** @param {string} s @param {number} [most] */

@@ -4,6 +4,7 @@
 
 import { draw, holder, parts } from './blocks.js';
 import { el } from './dom.js';
+import { dress } from './dress.js';
 import { read } from '../model/reader.js';
 import { openFence, tableHead, undecided } from '../model/unfinished.js';
 
@@ -22,6 +23,7 @@ export class Markdown {
   #open = null;
   /** @type {import('../vendor/marked.js').Links} */
   #links = Object.create(null);
+  #dressed = 0; // how many nodes of root are, or will be
   #late = false; // a definition came after text that may refer to it
 
   /** @param {Element} root  takes the blocks */
@@ -29,10 +31,7 @@ export class Markdown {
     this.root = root;
   }
 
-  /**
-   * Takes more of the text, which draw or end will show.
-   * @param {string} more
-   */
+  /** Takes more of the text, which draw or end will show. @param {string} more */
   append(more) {
     this.#all += more;
     this.#line += more;
@@ -48,14 +47,11 @@ export class Markdown {
     this.#show(head < 0 ? tokens : this.#guess(source.slice(0, source.length - last.raw.length + head)));
   }
 
-  /**
-   * Shows the text as complete. Where a definition came after its use, all of it is
-   * drawn once more.
-   */
+  /** Shows the text as complete. Where a definition came after its use, all of it is drawn once more. */
   end() {
     this.#finish();
     if (!this.#late) return;
-    [this.#line, this.#tail, this.#kept, this.#open] = [this.#all, '', 0, null];
+    [this.#line, this.#tail, this.#kept, this.#dressed, this.#open] = [this.#all, '', 0, 0, null];
     this.root.replaceChildren();
     this.#finish();
   }
@@ -64,6 +60,14 @@ export class Markdown {
     this.#readLines();
     this.#show(this.#read(this.#tail + tidy(this.#line)));
     dropEmpty(this.root);
+    this.#dress();
+  }
+
+  // Dresses the nodes that have become final.
+  #dress() {
+    const all = [...this.root.childNodes];
+    dress(all.slice(this.#dressed));
+    this.#dressed = all.length;
   }
 
   /** @param {string} source */
@@ -105,12 +109,10 @@ export class Markdown {
   /** @param {number} length  of the source that is drawn */
   #keep(length) {
     [this.#tail, this.#kept, this.#open] = [this.#tail.slice(length), this.root.childNodes.length, null];
+    this.#dress();
   }
 
-  /**
-   * Of a list all items but the last are final, and of a table all rows.
-   * @param {Token} token
-   */
+  /** Of a list all items but the last are final, and of a table all rows. @param {Token} token */
   #settleParts(token) {
     const final = token.type === 'list' ? token.items.length - 1 : token.type === 'table' ? token.rows.length : 0;
     if (final === 0) return;
@@ -139,20 +141,14 @@ export class Markdown {
     if (code) this.#open = { node: code, kept: code.childNodes.length, midLine };
   }
 
-  /**
-   * Draws what the tail is, in the place of what it was before.
-   * @param {Token[]} tokens
-   */
+  /** Draws what the tail is, in the place of what it was before. @param {Token[]} tokens */
   #show(tokens) {
     if (this.#open && tokens.length > 0) draw(this.#open.node, parts(tokens[0], this.#open.midLine), this.#open.kept);
     draw(this.root, this.#open ? tokens.slice(1) : tokens, this.#kept);
   }
 }
 
-/**
- * A text that is complete, as an element.
- * @param {import('./dom.js').Attributes} attributes @param {string} text
- */
+/** A text that is complete, as an element. @param {import('./dom.js').Attributes} attributes @param {string} text */
 export function prose(attributes, text) {
   const root = el('div', attributes);
   const doc = new Markdown(root);
@@ -167,11 +163,7 @@ const lengthOf = (tokens) => tokens.reduce((n, t) => n + t.raw.length, 0);
 /** @param {string} s */
 const tidy = (s) => s.replace(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
 
-/**
- * Where to cut a text before a limit: after a space if there is one near, and
- * never within a code point.
- * @param {string} s @param {number} limit
- */
+/** Where to cut a text before a limit: after a space if there is one near, and never within a code point. @param {string} s @param {number} limit */
 function cutBefore(s, limit) {
   const space = s.lastIndexOf(' ', limit - 1);
   if (space > limit - 256) return space + 1;
@@ -179,11 +171,7 @@ function cutBefore(s, limit) {
   return code >= 0xd800 && code < 0xdc00 ? limit - 1 : limit;
 }
 
-/**
- * Removes the list items that the text ends in before they say anything, as when
- * it was stopped. But a number that begins a list may be all that was to be said.
- * @param {Element} root
- */
+/** Removes the list items that the text ends in before they say anything, as when it was stopped. But a number that begins a list may be all that was to be said. @param {Element} root */
 function dropEmpty(root) {
   let last = root;
   while (last.lastElementChild && /^(?:ul|ol|li)$/i.test(last.lastElementChild.tagName)) last = last.lastElementChild;

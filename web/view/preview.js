@@ -1,14 +1,11 @@
 // What a channel is sent, as it may look to the one who gets it: a phone's bubble, an
 // e-mail in a frame without scripts, a card.
 
-import { titleOf } from './channel.js';
+import { titleOfChannel as titleOf } from '../model/examples.js';
 import { el, frame } from './dom.js';
 import { prose } from './markdown.js';
 import { marked } from './whatsapp.js';
 import { counted, number, size } from '../words.js';
-
-/** @typedef {import('../types').ChannelMessage} ChannelMessage */
-/** @typedef {import('../types').CardElement} CardElement */
 
 /** @param {ChannelMessage} message */
 export function preview(message) {
@@ -17,20 +14,20 @@ export function preview(message) {
   return el('section', { class: 'message', 'data-testid': 'channel-message', 'data-channel': channel, 'aria-label': `${titleOf(channel)}${part}` },
     el('p', { class: 'message-head' }, el('b', {}, titleOf(channel)), part),
     body(message),
-    el('p', { class: 'faint small', 'data-testid': 'counter' }, figures(message)));
+    el('p', { class: 'soft small', 'data-testid': 'counter' }, figures(message)));
 }
 
 /** @param {ChannelMessage} message */
 function body(message) {
   if (message.html !== undefined) return mail(message);
-  if (message.card) return el('div', { class: 'card' }, ...elements(message.card.body));
-  return el('div', { class: 'bubble', dir: 'auto' }, ...(message.channel === 'whatsapp' ? marked(message.content) : [message.content]));
+  if (message.card) return el('div', { class: 'adaptive' }, ...elements(message.card.body));
+  return el('div', { class: 'phone', dir: 'auto' }, ...(message.channel === 'whatsapp' ? marked(message.content) : [message.content]));
 }
 
 /** @param {ChannelMessage} message */
 function mail({ subject, text, html }) {
   return el('div', { class: 'mail' },
-    el('p', { dir: 'auto' }, el('span', { class: 'faint' }, 'Subject: '), subject),
+    el('p', { dir: 'auto' }, el('span', { class: 'soft' }, 'Subject: '), subject),
     frame(html ?? '', `The e-mail: ${subject ?? ''}`),
     el('details', {}, el('summary', {}, 'As plain text'), el('pre', { dir: 'auto', tabindex: 0 }, text)));
 }
@@ -50,10 +47,7 @@ function figures({ encoding, segments, units, chars, bytes, html, content_type }
 /** @param {CardElement[] | undefined} list @returns {Node[]} */
 const elements = (list) => (Array.isArray(list) ? list.map(element) : []);
 
-/**
- * One element of a card; of those that are not known, what is in them.
- * @param {CardElement} node @returns {Node}
- */
+/** One element of a card; of those that are not known, what is in them. @param {CardElement} node @returns {Node} */
 function element(node) {
   const { type, style, inlines, items, body: inside } = node;
   switch (type) {
@@ -64,10 +58,7 @@ function element(node) {
   }
 }
 
-/**
- * A table, whose first row is its header unless the card says that it is none.
- * @param {CardElement} node
- */
+/** A table, whose first row is its header unless the card says that it is none. @param {CardElement} node */
 function table({ rows = [], firstRowAsHeaders = true }) {
   const lines = rows.map(({ cells = [] }, i) => {
     const isHeader = firstRowAsHeaders && i === 0;

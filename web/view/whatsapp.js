@@ -9,10 +9,7 @@ const tags = { '*': 'strong', _: 'em', '~': 'del' };
 // gateway puts a word joiner, which is not shown, behind what is to be read as it is.
 const span = /(?<![\p{L}\p{N}])(?:`(?!\u2060)([^`\n]+)`|([*_~])(?![\s\u2060])(.+?)(?<=\S)\2)(?![\p{L}\p{N}\u2060])/u;
 
-/**
- * @param {string} message
- * @returns {Node[]}
- */
+/** @param {string} message @returns {Node[]} */
 export function marked(message) {
   return message.split(/^```\n?([^]*?)\n?```$/m).flatMap((piece, i) => (i % 2 > 0 ? [el('code', { class: 'fence' }, piece)] : quoted(i > 0 ? piece.replace(/^\n/, '') : piece)));
 }

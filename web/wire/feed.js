@@ -3,7 +3,6 @@
 
 import { call } from './credential.js';
 
-/** @typedef {import('../types').Task} Task */
 /** @typedef {{ query: Record<string, string>, bound: number, tasks: Task[], ended: boolean }} Source  bound: no task that is still to come is newer */
 
 const page = 20;
@@ -18,11 +17,7 @@ export class Missing extends Error {
   }
 }
 
-/**
- * A reply as JSON.
- * @param {string} path @returns {Promise<any>}
- * @throws {Missing}
- */
+/** A reply as JSON. @param {string} path @returns {Promise<any>} @throws {Missing} */
 export async function ask(path) {
   const response = await call(path, { signal: AbortSignal.timeout(15_000) }).catch(() => null);
   const body = await response?.json().catch(() => null);
@@ -48,10 +43,7 @@ export class Feed {
   /** @type {Source[]} */
   #sources;
 
-  /**
-   * @param {Record<string, string>} filter  that the gateway knows
-   * @param {{ id: string, at: number }[] | null} conversations  null: all that the caller may see
-   */
+  /** @param {Record<string, string>} filter  that the gateway knows @param {{ id: string, at: number }[] | null} conversations  null: all that the caller may see */
   constructor(filter, conversations) {
     this.#sources = (conversations ?? [{ id: '', at: Infinity }]).map(({ id, at }) => (
       { query: { ...filter, limit: String(page), ...(id ? { conversation_id: id } : {}) }, bound: at, tasks: [], ended: false }));
@@ -60,11 +52,7 @@ export class Feed {
   /** Whether nothing more comes. */
   get ended() { return this.#sources.every((s) => s.ended && s.tasks.length === 0); }
 
-  /**
-   * The next tasks. It looks at so many as a few requests bring.
-   * @param {(task: Task) => boolean} [wanted]
-   * @returns {Promise<Task[]>}
-   */
+  /** The next tasks. It looks at so many as a few requests bring. @param {(task: Task) => boolean} [wanted] @returns {Promise<Task[]>} */
   async next(wanted = () => true) {
     const found = [];
     let requests = 0;

@@ -4,12 +4,8 @@
 import { call } from './credential.js';
 import { read } from './transport.js';
 
-/** @typedef {import('../types').Outcome} Outcome */
 /** @typedef {import('./transport.js').Listener} Listener */
-/**
- * Where a turn is kept, and the id of the last event that is here.
- * @typedef {{ task: string, turn: string, last: string }} Place
- */
+/** Where a turn is kept, and the id of the last event that is here. @typedef {{ task: string, turn: string, last: string }} Place */
 
 // Milliseconds before each attempt. Another gateway closes the turns of one that died
 // within 21 seconds.
@@ -18,13 +14,7 @@ const waits = [0, 500, 1000, 2000, 4000, 8000, 8000];
 /** @param {string} path  of a task */
 const address = (path) => `tasks/${path}`;
 
-/**
- * Reads what follows in a turn, from its first event if there is none here.
- * @param {Place} place
- * @param {Listener} listener
- * @param {AbortSignal} signal
- * @returns {Promise<Outcome>}
- */
+/** Reads what follows in a turn, from its first event if there is none here. @param {Place} place @param {Listener} listener @param {AbortSignal} signal @returns {Promise<Outcome>} */
 export async function takeUp({ task, turn, last }, listener, signal) {
   try {
     const response = await call(address(`${task}/events?turn=${turn}`), { headers: last ? { 'Last-Event-ID': last } : {}, signal });
@@ -71,10 +61,7 @@ function pause(ms, signal) {
   });
 }
 
-/**
- * Cancels a turn, which then ends as any other does. False: that cannot be said of it.
- * @param {string} task
- */
+/** Cancels a turn, which then ends as any other does. False: that cannot be said of it. @param {string} task */
 export async function cancel(task) {
   try {
     const response = await call(address(`${task}/cancel`), { method: 'POST' });

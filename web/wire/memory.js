@@ -1,41 +1,45 @@
-// The turn under way, kept for after a reload, which cuts its stream, and the turn too if
-// the gateway has no store.
+// Turns under way, stored for after a reload. A reload cuts the stream of a turn, and without a
+// store also the turn: then the text that has come is all that there is.
 
 const name = 'sluice.running';
 
-/** @typedef {{ input: string, id: string, conversation: string, task: string, turn: string }} Kept  task and turn are empty if the gateway keeps no turns */
+/** @typedef {{ input: string, id: string, conversation: string, task: string, turn: string, text: string }} Kept  task and turn are empty if the gateway keeps no turns */
 
-/** @param {Kept} turn */
-export function remember(turn) {
+/** @returns {Record<string, any>} by the id of a conversation */
+function readAll() {
   try {
-    sessionStorage.setItem(name, JSON.stringify(turn));
+    const all = JSON.parse(sessionStorage.getItem(name) ?? '{}');
+    return all && typeof all === 'object' && !Array.isArray(all) ? all : {};
+  } catch {
+    return {}; // another program's, or no storage
+  }
+}
+
+/** @param {Record<string, any>} all */
+function writeAll(all) {
+  try {
+    if (Object.keys(all).length > 0) sessionStorage.setItem(name, JSON.stringify(all));
+    else sessionStorage.removeItem(name);
   } catch {
     // Without storage a reload leaves no trace.
   }
 }
 
-export function forget() {
-  try {
-    sessionStorage.removeItem(name);
-  } catch {
-    // Nothing was kept either.
-  }
+/** @param {Kept} turn */
+export const remember = (turn) => writeAll({ ...readAll(), [turn.conversation]: turn });
+
+/** @param {string} conversation */
+export function forget(conversation) {
+  const { [conversation]: _, ...others } = readAll();
+  writeAll(others);
 }
 
-/**
- * The turn that a reload has cut, once.
- * @returns {Kept | null}
- */
+/** The turns that a reload has cut, once. @returns {Kept[]} */
 export function recall() {
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(name) ?? 'null');
-    forget();
-    if (!kept) return null;
-    const { input, id, conversation, task, turn } = kept;
-    return { input: String(input), id: String(id), conversation: String(conversation ?? ''), task: plain(task), turn: plain(turn) };
-  } catch {
-    return null; // not ours, or no storage
-  }
+  const all = Object.values(readAll());
+  writeAll({});
+  return all.filter((kept) => kept && typeof kept === 'object').map(({ input, id, conversation, task, turn, text }) => (
+    { input: String(input), id: String(id), conversation: String(conversation ?? ''), task: plain(task), turn: plain(turn), text: String(text ?? '') }));
 }
 
 /** @param {unknown} id  which becomes part of an address */

@@ -1,7 +1,5 @@
 // Server-Sent Events, read as the WHATWG standard has them.
 
-/** @typedef {import('../types').Frame} Frame */
-
 export class Parser {
   #rest = '';
   #id = '';
@@ -11,11 +9,7 @@ export class Parser {
   /** Comments seen: the gateway's heartbeats. */
   comments = 0;
 
-  /**
-   * Takes the next piece of the stream and returns the frames that it completes.
-   * @param {string} piece
-   * @returns {Frame[]}
-   */
+  /** Takes the next piece of the stream and returns the frames that it completes. @param {string} piece @returns {Frame[]} */
   push(piece) {
     if (!/[\r\n]/.test(piece) && !this.#rest.endsWith('\r')) {
       this.#rest += piece; // of a line that may be long: it is not searched again

@@ -1,68 +1,84 @@
-// What this browser remembers of conversations: of the tab what was said in its own, for after a
-// reload, and by their ids those that were begun here, whose tasks can be listed where nobody is
-// asked who they are.
+// Notes of this browser: of each conversation of the tab its turns, for after a reload, and of all
+// conversations that began here the id and the title. Drafts are of the tab as well.
 
-/** @typedef {import('../types').Past} Past */
+/** @typedef {{ id: string, at: number, title: string, waits?: boolean }} Note */
 
-const tabs = 'sluice.talk';
-const begun = 'sluice.conversations';
-const mostChars = 400_000; // of all turns of the tab; browsers keep 5 million
-const mostTurns = 500;
-const mostBegun = 30;
+const tabs = 'sluice.talk.'; // and the id
+const notes = 'sluice.conversations';
+const drafts = 'sluice.draft.'; // and the id
+const mostChars = 400_000; // of the turns of one conversation; browsers store 5 million
+const mostTurns = 1000;
+const mostNotes = 200;
 
-/**
- * Keeps what was said, or the end of it. False: the browser refuses.
- * @param {string} conversation @param {Past[]} turns
- */
-export function keepTalk(conversation, turns) {
-  let left = mostChars;
-  const last = turns.slice(-mostTurns);
-  const from = last.findLastIndex((t) => (left -= t.input.length + t.answer.length + 200) < 0) + 1;
+/** @param {() => Storage} storage @param {string} name @param {unknown} value  undefined: it goes */
+function write(storage, name, value) {
   try {
-    sessionStorage.setItem(tabs, JSON.stringify({ conversation, turns: last.slice(from) }));
+    if (value === undefined) storage().removeItem(name);
+    else storage().setItem(name, JSON.stringify(value));
     return true;
   } catch {
-    return false;
+    return false; // the browser refuses
   }
 }
 
-/** @returns {{ conversation: string, turns: Past[] } | null} */
-export function recallTalk() {
+/** @param {() => Storage} storage @param {string} name @returns {any} */
+function read(storage, name) {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(tabs) ?? 'null');
-    if (typeof kept?.conversation !== 'string' || !Array.isArray(kept.turns)) return null;
-    return { conversation: kept.conversation, turns: kept.turns.filter(isPast) };
+    return JSON.parse(storage().getItem(name) ?? 'null');
   } catch {
-    return null; // not ours, or no storage
+    return null; // another program's, or no storage
   }
+}
+
+const tab = () => sessionStorage;
+const browser = () => localStorage;
+
+/** Stores the turns of a conversation, or the last of them. False: the browser refuses. @param {string} conversation @param {Past[]} turns */
+export function keepTalk(conversation, turns) {
+  let room = mostChars;
+  const last = turns.slice(-mostTurns);
+  const from = last.findLastIndex((t) => (room -= t.input.length + t.answer.length + 200) < 0) + 1;
+  const cut = turns.length - last.length + from;
+  const moved = last.slice(from).map((t) => (t.parent === undefined ? t : { ...t, parent: Math.max(-1, t.parent - cut) }));
+  return write(tab, tabs + conversation, moved);
+}
+
+/** @param {string} conversation @returns {Past[]} */
+export function recallTalk(conversation) {
+  const turns = read(tab, tabs + conversation);
+  return Array.isArray(turns) ? turns.filter(isPast) : [];
 }
 
 /** @param {any} t */
 const isPast = (t) => ['input', 'answer', 'line', 'task', 'turn'].every((name) => typeof t?.[name] === 'string') && typeof t.at === 'number';
 
-export function forgetTalk() {
-  try {
-    sessionStorage.removeItem(tabs);
-  } catch {
-    // Nothing was kept either.
-  }
+/** Forgets a conversation. @param {string} id */
+export function forgetTalk(id) {
+  write(tab, tabs + id, undefined);
+  write(tab, drafts + id, undefined);
+  write(browser, notes, talks().filter((t) => t.id !== id));
 }
 
-/** Notes that something is said in a conversation now. @param {string} id */
-export function noteTalk(id) {
-  try {
-    localStorage.setItem(begun, JSON.stringify([{ id, at: Date.now() }, ...talks().filter((t) => t.id !== id)].slice(0, mostBegun)));
-  } catch {
-    // Without storage a task is found by its id.
-  }
-}
+/** Notes a conversation of this browser, as the last one. @param {Note} note */
+export const noteTalk = (note) => write(browser, notes, [note, ...talks().filter((t) => t.id !== note.id)].slice(0, mostNotes));
 
-/** The conversations of this browser, the last one first. @returns {{ id: string, at: number }[]} */
+/** Changes a note in its place. @param {string} id @param {Partial<Note>} change */
+export const changeTalk = (id, change) => write(browser, notes, talks().map((t) => (t.id === id ? { ...t, ...change } : t)));
+
+/** The conversations of this browser, the last one first. @returns {Note[]} */
 export function talks() {
-  try {
-    const list = JSON.parse(localStorage.getItem(begun) ?? '[]');
-    return Array.isArray(list) ? list.filter((t) => typeof t?.id === 'string' && typeof t.at === 'number') : [];
-  } catch {
-    return []; // not ours, or no storage
-  }
+  const list = read(browser, notes);
+  return Array.isArray(list) ? list.filter((t) => typeof t?.id === 'string' && typeof t.at === 'number').map((t) => ({ ...t, title: typeof t.title === 'string' ? t.title : '' })) : [];
 }
+
+/** @param {string} id  of a conversation; empty: one that has not begun */
+export const draftOf = (id) => String(read(tab, drafts + id) ?? '');
+
+/** @param {string} id @param {string} text */
+export const keepDraft = (id, text) => write(tab, drafts + id, text === '' ? undefined : text);
+
+/** A setting of this browser. @param {string} name @returns {any} */
+export const setting = (name) => read(browser, `sluice.${name}`);
+
+/** @param {string} name @param {unknown} value */
+export const keepSetting = (name, value) => write(browser, `sluice.${name}`, value);

@@ -6,10 +6,6 @@ import { call } from './credential.js';
 import { eventNames } from './events.js';
 import { Parser } from './sse.js';
 
-/** @typedef {import('../types').Ask} Ask */
-/** @typedef {import('../types').Frame} Frame */
-/** @typedef {import('../types').Outcome} Outcome */
-/** @typedef {import('../types').Problem} Problem */
 /**
  * @typedef {object} Listener
  * @property {(requestId: string) => void} opened  by fetch alone: EventSource hides the headers
@@ -49,13 +45,7 @@ export const alone = ({ history: _, ...ask }) => ask;
 /** @param {Ask} ask */
 export const fitsAddress = (ask) => encodeURIComponent(body(alone(ask))).length <= longestAddress;
 
-/**
- * @param {Ask} ask
- * @param {Listener} listener
- * @param {AbortSignal} signal
- * @param {string} key  the same again is the same turn
- * @returns {Promise<Outcome>}
- */
+/** @param {Ask} ask @param {Listener} listener @param {AbortSignal} signal @param {string} key  the same again is the same turn @returns {Promise<Outcome>} */
 export async function post(ask, listener, signal, key) {
   let sent = false;
   try {
@@ -77,11 +67,7 @@ export async function post(ask, listener, signal, key) {
   }
 }
 
-/**
- * Reads up to the done event, and then leaves the stream. False: it never came.
- * @param {ReadableStream<Uint8Array>} stream
- * @param {Listener} listener
- */
+/** Reads up to the done event, and then leaves the stream. False: it never came. @param {ReadableStream<Uint8Array>} stream @param {Listener} listener */
 export async function read(stream, listener) {
   const reader = stream.getReader();
   const decoder = new TextDecoder();
@@ -101,11 +87,7 @@ export async function read(stream, listener) {
   }
 }
 
-/**
- * The problem document (RFC 9457) of a refusal, or what can be said without one.
- * @param {Response} response
- * @returns {Promise<Problem>}
- */
+/** The problem document (RFC 9457) of a refusal, or what can be said without one. @param {Response} response @returns {Promise<Problem>} */
 async function problemOf(response) {
   const problem = await response.json().catch(() => null);
   const wait = Number(response.headers.get('Retry-After'));
@@ -128,13 +110,7 @@ const hidden = {
   errors: [],
 };
 
-/**
- * @param {Ask} ask
- * @param {Listener} listener
- * @param {AbortSignal} signal
- * @param {string} key
- * @returns {Promise<Outcome>}
- */
+/** @param {Ask} ask @param {Listener} listener @param {AbortSignal} signal @param {string} key @returns {Promise<Outcome>} */
 export async function listen(ask, listener, signal, key) {
   try {
     const response = await call('chat/tickets', {
@@ -151,12 +127,7 @@ export async function listen(ask, listener, signal, key) {
   }
 }
 
-/**
- * @param {URL} address
- * @param {Listener} listener
- * @param {AbortSignal} signal
- * @returns {Promise<Outcome>}
- */
+/** @param {URL} address @param {Listener} listener @param {AbortSignal} signal @returns {Promise<Outcome>} */
 function open(address, listener, signal) {
   return new Promise((resolve) => {
     const source = new EventSource(address);

@@ -2,12 +2,28 @@
 import assert from 'node:assert/strict';
 import { counts, tabTo, text } from '../page.mjs';
 
-// What the newcomer sees first, and the tools.
+// The first look: a headline, examples that are whole prompts, and in Developer the tools.
 export async function welcome(v) {
   await counts(v.at('turn'), 0);
-  const tools = v.at('tool-list');
-  await v.page.locator('details', { has: tools }).locator('summary').first().click();
-  assert.match(await text(tools), /create_todo/);
+  await v.page.getByRole('heading', { name: 'What would you like to get done?' }).waitFor();
+  await counts(v.at('example'), 4);
+  assert.match(await text(v.at('example').first()), /^Remind me to buy eggs tomorrow at 3pm\s+Adds a todo$/);
+  assert.match(await text(v.at('under')), /^Demo model: a simulator answers\./);
+  await v.dev('gateway');
+  assert.match(await text(v.at('tool-list')), /create_todo/);
+}
+
+// Code, mathematics, tables and footnotes: as nodes, in colours, and nothing of them from elsewhere.
+export async function rich(v) {
+  await v.ask('rich');
+  const answer = (await v.turn('done')).getByTestId('answer');
+  await answer.locator('.hl-keyword').first().waitFor();
+  assert.equal(await answer.locator('pre code').first().textContent(), 'def share(t):\n    return 2 ** -t  # of the whole');
+  await answer.locator('.katex').nth(1).waitFor();
+  await counts(answer.locator('.math'), 2);
+  assert.match(await text(answer), /costs \$5 and \$6/);
+  await counts(answer.locator('.table table'), 1);
+  assert.match(await text(answer.locator('.footnote')), /^1 From a book\.$/);
 }
 
 // 360 px are enough, also for code, tables and words without end.
@@ -22,8 +38,7 @@ narrow.options = { viewport: { width: 360, height: 740 }, hasTouch: true };
 export async function latest(v) {
   await v.ask('markdown');
   await v.turn('done');
-  await v.page.mouse.wheel(0, 10_000); // wherever it was
-  await v.page.evaluate(() => scrollTo(0, 0));
+  await v.page.locator('#log').evaluate((n) => { n.scrollTop = 0; });
   const button = v.page.getByRole('button', { name: 'Latest' });
   await button.waitFor();
   const [above, box] = [await button.boundingBox(), await v.at('input').boundingBox()];
@@ -50,8 +65,9 @@ export async function fromTheRight(v) {
 
 // What is chosen can be told where the system sets the colors.
 export async function forced(v) {
-  const shown = (value) => v.at('transport').locator(`input[value=${value}] + span`).evaluate((n) => getComputedStyle(n).color);
-  assert.notEqual(await shown('fetch'), await shown('eventsource'));
+  await v.dev('events');
+  const shown = (name) => v.at(`tab-${name}`).evaluate((n) => getComputedStyle(n).outlineStyle);
+  assert.notEqual(await shown('events'), await shown('trace'));
 }
 forced.options = { forcedColors: 'active' };
 
@@ -64,11 +80,11 @@ export async function dark(v) {
   await v.ask('markdown');
   await v.turn('done');
   assert.ok(await light() < 64, 'dark with the system');
-  await v.at('theme').selectOption('light');
+  await v.theme('light');
   assert.ok(await light() > 192, 'light by choice');
   await v.page.reload();
   assert.ok(await light() > 192, 'light after a reload');
-  await v.at('theme').selectOption('dark');
+  await v.theme('dark');
   await v.ask('markdown');
   await v.turn('done');
 }
@@ -87,8 +103,8 @@ still.options = { reducedMotion: 'reduce' };
 // All by keyboard, and it can be seen where one is.
 export async function keyboard(v) {
   const { page } = v;
-  await page.keyboard.press('Tab');
-  await page.keyboard.press('Enter'); // skips to the message
+  await tabTo(page, '.skip', 'Shift+Tab'); // the box has the focus at first
+  await page.keyboard.press('Enter');
   await page.keyboard.type('thinks');
   await page.keyboard.press('Shift+Enter');
   await page.keyboard.type('aloud');
@@ -96,17 +112,21 @@ export async function keyboard(v) {
   const turn = await v.turn('done');
   await page.evaluate(() => document.activeElement.blur());
 
+  await tabTo(page, '[data-testid=steps]');
+  await page.keyboard.press('Enter');
   await tabTo(page, '[data-testid=thoughts] > summary');
   await page.keyboard.press('Enter');
   assert.notEqual(await turn.getByTestId('thoughts').getAttribute('open'), null);
 
-  await tabTo(page, '[data-testid=transport] input');
+  await page.keyboard.press('Control+.');
+  await v.at('tab-trace').waitFor();
+  await tabTo(page, '[role=tab][aria-selected=true]');
   await page.keyboard.press('ArrowRight');
-  assert.equal(await page.locator('[data-testid=transport] input:checked').inputValue(), 'eventsource');
-
   await tabTo(page, '[data-testid=event-row] > summary');
   await page.keyboard.press('Enter');
   await v.at('event-row').first().getByText('request_id').waitFor();
+  await page.keyboard.press('Control+.');
+  await v.at('panel').waitFor({ state: 'hidden' });
 
   await v.at('input').focus();
   await page.keyboard.type('stalls-keyboard\n');

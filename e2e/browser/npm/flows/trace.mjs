@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { counts, text } from '../page.mjs';
 
-// What is said of the rows to those who do not see them.
+// The words of rows for people who do not see them.
 const said = (all) => [all].flat().map((row) => {
   const copy = row.cloneNode(true);
   for (const hidden of copy.querySelectorAll('[aria-hidden=true]')) hidden.remove();
@@ -15,7 +15,8 @@ const focused = async (v) => (await v.page.locator(':focus').evaluateAll(said))[
 export async function tracePlain(v) {
   await v.ask('Remind me to buy eggs tomorrow at 3pm');
   await v.turn('done');
-  await v.at('trace-row').first().waitFor();
+  await v.dev();
+  await v.at('trace-task').waitFor(); // the gateway's own trace has come
   const all = await rows(v);
   assert.match(all[0], /^Remind me to buy eggs tomorrow at 3pm, from 0 ms on, /);
   assert.equal(all.filter((r) => r.startsWith('Model, ')).length, 2);
@@ -30,13 +31,14 @@ export async function tracePlain(v) {
 // A run that waited for a person: two turns, one line of time; and by its id on a page that
 // knows nothing of it.
 export async function traceRun(v) {
-  await v.at('workflow').selectOption('refund');
+  await v.who('workflow:refund');
   await v.ask('I want a refund of 30 EUR');
   const asked = await v.turn('done');
   await v.page.waitForTimeout(1500); // a person takes their time
   await asked.getByTestId('approve').click();
   await v.page.getByTestId('turn').nth(1).waitFor();
   await v.turn('done');
+  await v.dev();
   const turns = v.page.locator('[data-testid=trace-row][data-kind=turn]');
   await turns.nth(1).waitFor();
   await v.at('trace-row').filter({ hasText: 'as critic' }).first().waitFor(); // the store's trace has come: the stream says nothing of a critic
@@ -44,28 +46,49 @@ export async function traceRun(v) {
   const at = (start) => all.findIndex((r) => r.startsWith(start));
   const [asks, answers] = (await turns.evaluateAll(said)).map((row) => all.indexOf(row));
   assert.match(all[asks], /^I want a refund of 30 EUR, from 0 ms on, /);
-  assert.match(all[answers], /^Allowed: /);
+  assert.match(all[answers], /^You approved: /);
   assert.ok(asks < at('Question to a person') && at('Question to a person') < at('Waited for a person, ') && at('Waited for a person, ') < answers, all.join('\n'));
   for (const node of ['triage', 'route', 'ask', 'pay', 'draft', 'answer']) assert.ok(at(`Node ${node}, `) > 0, node);
   assert.ok(at('refund, ') > at('Node pay, '), 'the call is below its node');
-  const task = await v.at('waterfall').locator('code').last().innerText();
-  await v.page.reload();
-  const panel = v.page.locator('#task-panel');
-  await panel.locator('summary').first().click();
-  await v.at('task').fill(task);
-  await v.page.keyboard.press('Enter');
+  const task = await text(v.at('trace-task'));
+  await v.page.goto(new URL(`?task=${task}`, v.page.url()).href.replace(/#.*/, ''));
+  await v.at('turn').nth(1).waitFor();
+  await v.dev('tasks');
+  await v.at('task-item').first().getByRole('button').click();
   await v.at('task-trace').getByTestId('trace-row').first().waitFor();
   const again = await rows(v, v.at('task-trace'));
   assert.match(again[asks], /^I want a refund of 30 EUR, from 0 ms on, /);
-  assert.deepEqual(again.toSpliced(answers, 1), all.toSpliced(answers, 1)); // the store does not say what an answer to a question was
-  await v.at('task').fill('task_none');
-  await v.page.keyboard.press('Enter');
-  await v.at('task-trace').getByRole('alert').waitFor();
-  await v.at('task').fill(task);
-  await v.page.keyboard.press('Enter');
-  await v.at('task-trace').getByTestId('trace-row').first().waitFor();
+  assert.deepEqual(again.toSpliced(answers, 1), all.toSpliced(answers, 1)); // the store does not have the words of an answer to a question
 }
-traceRun.options = { allow: /404 \(Not Found\)/ };
+
+// The trace is drawn while the turn runs, and grows.
+export async function traceLive(v) {
+  await v.dev();
+  await v.who('workflow:research');
+  await v.ask('How do tides work?');
+  await v.at('trace-row').filter({ hasText: 'Node question' }).waitFor();
+  await v.page.locator('[data-testid=trace-row] .live').first().waitFor();
+  await v.shot('trace-live');
+  assert.match(await text(v.at('waterfall')), /^Running for/);
+  await v.turn('done');
+  assert.match(await text(v.at('waterfall')), /^Total/);
+}
+
+// Twenty turns without a store: one agent never works at the same time as itself.
+export async function traceTruth(v) {
+  await v.dev();
+  for (let i = 0; i < 20; i++) {
+    await v.ask('What is on my list?');
+    await v.page.locator('[data-testid=turn][data-state=done]').nth(Math.min(i, 19)).waitFor();
+    await v.page.waitForFunction((n) => document.querySelectorAll('[data-testid=turn]').length === n, i + 1);
+    await v.at('waterfall').getByText('Total').waitFor();
+    await v.page.locator('[data-testid=trace-row][data-kind=step]').nth(1).waitFor();
+    const summary = await text(v.at('trace-summary'));
+    assert.doesNotMatch(summary, /at the same time/, `turn ${i + 1}: ${summary}`);
+    await counts(v.page.locator('[data-testid=trace-row][data-lane]'), 0);
+    await counts(v.page.locator('[data-testid=trace-row][data-kind=step]'), 2);
+  }
+}
 
 const evil = '<img src=x onerror="globalThis.pwned=1"><script>globalThis.pwned=1</script>\u202Eevil" onfocus="globalThis.pwned=1';
 
@@ -105,7 +128,8 @@ async function told(v) {
   await v.page.route('**/tasks/*/trace*', (route) => route.fulfill({ json: everything() }));
   await v.ask('Remind me to buy eggs tomorrow at 3pm');
   await v.turn('done');
-  await v.at('trace-row').first().waitFor();
+  await v.dev();
+  await v.at('trace-row').filter({ hasText: 'Waited for a person' }).waitFor();
 }
 
 // All that a trace can have, by eye and by ear.
@@ -120,11 +144,11 @@ export async function traceEverything(v) {
   assert.match(of('Node report'), /cut/);
   assert.match(of('Turn 2'), /failed/);
   assert.ok(all.some((r) => r.startsWith('refund, cut, ')), all.join('\n'));
-  const levels = await v.at('trace-row').evaluateAll((list) => Object.fromEntries(list.map((r) => [r.querySelector('.name').textContent, Number(r.getAttribute('aria-level'))])));
+  const levels = await v.at('trace-row').evaluateAll((list) => Object.fromEntries(list.map((r) => [r.querySelector('.words').textContent, Number(r.getAttribute('aria-level'))])));
   assert.ok(levels['Sub-agent reader'] > levels['Sub-agent writer'], 'a session lies in the session that began it');
 
   // An hour's wait does not flatten the rest.
-  const width = (start) => v.at('trace-row').filter({ hasText: start }).first().locator('rect').last().evaluate((r) => r.getBoundingClientRect().width / r.ownerSVGElement.getBoundingClientRect().width);
+  const width = (start) => v.at('trace-row').filter({ hasText: start }).first().locator('rect:not(.gap):not(.silent)').last().evaluate((r) => r.getBoundingClientRect().width / r.ownerSVGElement.getBoundingClientRect().width);
   assert.ok(await width('Node facts') > 0.05, 'the branches can be seen');
   assert.ok(await width('Waited for a person') < 0.15, 'the wait is short');
 
@@ -171,11 +195,12 @@ export async function traceKeyboard(v) {
   const shows = await v.page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.notEqual(shows, 'none', 'it can be seen where one is');
 
+  const drawn = await v.at('trace-row').count();
   await v.at('trace-table').focus();
   await keyboard.press('Enter');
   const table = v.at('trace').locator('table');
   await table.waitFor();
-  assert.equal(await table.locator('tbody tr').count(), await v.at('trace-row').count());
+  assert.equal(await table.locator('tbody tr').count(), drawn);
   assert.match(await text(table.locator('tr', { hasText: 'Waited for a person' })), /1 h 0 min/);
   await v.prepare();
   await v.look('trace');
@@ -205,6 +230,7 @@ async function crowded(v, ...size) {
   await v.page.route('**/tasks/*/trace*', (route) => route.fulfill({ json: crowd(...size) }));
   await v.ask('Remind me to buy eggs tomorrow at 3pm');
   await v.turn('done');
+  await v.dev();
   await v.at('trace-row').filter({ hasText: 'branch 1' }).first().waitFor();
 }
 
@@ -212,7 +238,7 @@ async function crowded(v, ...size) {
 export async function traceForty(v) {
   await crowded(v, 3, 6);
   await counts(v.at('trace-row'), 40);
-  const bars = await v.page.locator('[data-testid=trace-row][data-kind=node] rect:last-of-type').evaluateAll((all) => all.map((r) => r.getBoundingClientRect().left));
+  const bars = await v.page.locator('[data-testid=trace-row][data-kind=node] rect.bar-node').evaluateAll((all) => all.map((r) => r.getBoundingClientRect().left));
   assert.ok(Math.max(...bars) - Math.min(...bars) < 10, 'branches are drawn beside each other, not one behind the other');
 }
 
@@ -235,7 +261,7 @@ export async function traceThousand(v) {
   const cdp = await v.context.newCDPSession(v.page);
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
   const work = async () => (await cdp.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration').value * 1000;
-  const panel = v.page.locator('#panel');
+  const panel = v.page.locator('#pane');
   await panel.hover();
   const height = await panel.evaluate((n) => n.scrollHeight);
   const used = [];

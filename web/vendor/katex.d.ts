@@ -1,0 +1,1 @@
+export {}; // KaTeX is loaded for its effect: globalThis.katex
