@@ -16,8 +16,8 @@ import (
 //go:embed vendor/*.js vendor/*.css vendor/*.txt vendor/*.woff2 vendor/fonts/*.woff2
 var files embed.FS
 
-// Files returns all files: index.html, which is meant for /, the files that it loads from its own
-// folder, and openapi.yaml. The page has no inline script or style and asks no other host. A
+// Files returns all files: index.html for the path /, the files that it loads from its own
+// folder, and openapi.yaml. The page needs neither inline scripts nor styles nor other hosts. A
 // Content-Security-Policy of "default-src 'none'" fits it, with 'self' for script, style, img, font
 // and connect, and blob: for the frame of an e-mail.
 //
@@ -35,7 +35,7 @@ func (p page) ReadFile(name string) ([]byte, error) {
 	case err != nil || strings.HasPrefix(name, "vendor/"):
 		return text, err
 	case name == "index.html":
-		return bytes.Replace(text, []byte("<!-- modules -->\n"), p.preloads(), 1), nil
+		return bytes.Replace(text, []byte("<!-- modules -->\n"), p.linkModules(), 1), nil
 	case path.Ext(name) == ".js":
 		return withoutComments(text), nil
 	}
@@ -45,8 +45,8 @@ func (p page) ReadFile(name string) ([]byte, error) {
 // imported matches the name of a module that another one needs from the start.
 var imported = regexp.MustCompile(`(?m)(?:^import|\bfrom) ?['"](\.[^'"]+)['"]`)
 
-// preloads returns a link for each module that app.js needs from the start.
-func (p page) preloads() []byte {
+// linkModules returns a link for each module that app.js needs from the start.
+func (p page) linkModules() []byte {
 	known := []string{"app.js"}
 	for i := 0; i < len(known); i++ {
 		script, _ := p.FS.ReadFile(known[i])

@@ -1,7 +1,6 @@
 // The words of the page, and figures in words.
 
-/** @param {number} ms */
-export function duration(ms) {
+export function duration(/** @type {number} */ ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1000).toFixed(2)} s` : `${Math.floor(ms / 60_000)} min ${Math.round(ms / 1000) % 60} s`;
 }
@@ -20,14 +19,11 @@ export function span(ms) {
 /** A point in time: of today without the day. @param {Date} at */
 export const when = (at) => (at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString());
 
-/** @param {number} bytes */
-export const size = (bytes) => (bytes < 10_000 ? `${number(bytes)} B` : `${number(Math.round(bytes / 1024))} KiB`);
+export const size = (/** @type {number} */ bytes) => (bytes < 10_000 ? `${number(bytes)} B` : `${number(Math.round(bytes / 1024))} KiB`);
 
-/** @param {number} n */
-export const number = (n) => n.toLocaleString('en');
+export const number = (/** @type {number} */ n) => n.toLocaleString('en');
 
-/** @param {number} n @param {string} noun */
-export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;
+export const counted = (/** @type {number} */ n, /** @type {string} */ noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;
 
 /** Names as a sentence has them: "a, b and c". @param {string[]} names */
 export const listed = (names) => (names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names[names.length - 1]}`);
@@ -56,7 +52,7 @@ const sentences = {
   internal_error: 'Something broke in the gateway. Details are in Developer.',
   validation_error: 'The gateway did not accept this message.',
   payload_too_large: 'This message is too long.',
-  unauthorized: 'This gateway needs a key. Ask whoever runs it for one.',
+  unauthorized: 'This gateway needs a key. Ask its operator for one.',
   forbidden: 'Your key does not allow this.',
   rate_limited: 'You have used up your requests for now.',
   auth_unavailable: 'Your key cannot be checked at the moment. Try again in a moment.',
@@ -89,9 +85,9 @@ export const texts = {
   queued: 'Your message waits for this answer.',
   demo: 'Demo model: a simulator answers. It knows todos and the example house.',
   needsKey: 'This gateway needs a key',
-  askForKey: 'Ask whoever runs it for one. It stays in memory: a reload asks again.',
+  askForKey: 'Ask its operator for one. It stays in memory: a reload asks again.',
   wrongKey: 'The gateway does not accept this key.',
-  oddKey: 'A key has no such characters.',
+  oddKey: 'A key cannot have such characters.',
   notKept: 'This conversation is not stored any more. Its title is all that I know.',
   takenBack: 'A part of the answer was taken back.',
   twice: 'Trying again may do it twice.',
@@ -115,15 +111,14 @@ export const endings = {
   shutdown: 'Ended by a shutdown of the gateway',
 };
 
-/** @param {string} reason */
-export const ending = (reason) => endings[reason] ?? reason;
+export const ending = (/** @type {string} */ reason) => endings[reason] ?? reason;
 
 /** A text as one word of a POSIX shell. @param {string} s */
 export const quoted = (s) => `'${s.replaceAll("'", "'\\''")}'`;
 
 /** @param {Route} route @returns {string} the decision of a router, for a person */
 export function decided(route) {
-  if (route.decision === 'clarify') return 'I am not sure who this is for, and ask.';
+  if (route.decision === 'clarify') return 'I am not sure of the right agent, and ask.';
   if (route.decision === 'fallback') return 'Not one of the agents fits.';
   return `Asked ${listed([route.agent_id, ...route.additional_agents])}.`;
 }
@@ -136,7 +131,7 @@ export const states = new Map([['next', 'is next'], ['running', 'works'], ['retr
 export const phases = new Map([['planning', 'Planning'], ['extracting', 'Gathering'], ['composing', 'Writing'], ['formatting', 'Formatting'], ['validating', 'Checking the answer'],
   ['refining', 'Writing again'], ['sending', 'Sending'], ['failed', 'Withheld']]);
 
-/** A name, which may have any length. @param {string} s */
+/** A name of any length, shortened. @param {string} s */
 export const short = (s) => (s.length > 80 ? `${Array.from(s.slice(0, 160)).slice(0, 79).join('')}…` : s);
 
 /** One line about a text: the heading of a last thought, or its beginning. @param {string} s */

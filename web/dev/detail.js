@@ -11,17 +11,14 @@ import { counted, duration, endings, number, pretty, span } from '../words.js';
 // be among them.
 const ours = ['router', 'planner', 'judge', 'refinement', 'critic', 'structured'];
 
-/** @param {Row} row */
-export const isModel = ({ kind, call, step }) => !call && (ours.includes(kind) || kind === 'step' && !step?.tools_only);
+export const isModel = (/** @type {Row} */ { kind, call, step }) => !call && (ours.includes(kind) || kind === 'step' && !step?.tools_only);
 
-/** @param {Row} row */
-export function notesOf({ word, lane, lanes, step, call }) {
+export function notesOf(/** @type {Row} */ { word, lane, lanes, step, call }) {
   const attempt = !call && step?.attempt && step.attempt > 1 ? `attempt ${step.attempt}` : '';
   return [attempt, lanes > 1 && `at the same time as others, lane ${lane} of ${lanes}`, word].filter((w) => typeof w === 'string' && w !== '');
 }
 
-/** @param {NonNullable<TraceStep['usage']>} usage */
-export function tokensOf({ input_tokens, output_tokens, thinking_tokens, cached_tokens }) {
+export function tokensOf(/** @type {NonNullable<TraceStep['usage']>} */ { input_tokens, output_tokens, thinking_tokens, cached_tokens }) {
   const cached = cached_tokens ? ` (${number(cached_tokens)} cached)` : '';
   return `${number(input_tokens)} in${cached}, ${number(output_tokens)} out${thinking_tokens > 0 ? `, ${number(thinking_tokens)} thinking` : ''}`;
 }
@@ -31,8 +28,7 @@ export function gistOf({ model, usage, first_token_ms: first, finish_reason: fin
   return [model, usage && tokensOf(usage), first !== undefined && `first ${duration(first)}`, finish].filter(Boolean).join(' · ');
 }
 
-/** @param {Row} row */
-export const timeOf = ({ ms, open, isMeasured }) => (open ? 'runs' : isMeasured ? span(ms) : 'not measured');
+export const timeOf = (/** @type {Row} */ { ms, open, isMeasured }) => (open ? 'runs' : isMeasured ? span(ms) : 'not measured');
 
 /** @param {string} words @param {string} label @param {boolean} [cut] */
 const text = (words, label, cut = false) => h('pre', { class: 'well', dir: 'auto', tabindex: 0, 'aria-label': label }, pretty(words), cut ? '\n…' : '');
@@ -40,8 +36,7 @@ const text = (words, label, cut = false) => h('pre', { class: 'well', dir: 'auto
 /** @param {string} title @param {Child[]} children @returns {Child} */
 const part = (title, children) => (children.length > 0 ? [h('h4', { key: title }, title), ...children] : null);
 
-/** @param {{ row: Row, trace: Trace, asked: string }} props */
-export function Detail({ row, trace, asked }) {
+export function Detail(/** @type {{ row: Row, trace: Trace, asked: string }} */ { row, trace, asked }) {
   const { name, step, call, kind } = row;
   /** @type {[string, Child][]} */
   const facts = [['Began', `at ${span(row.from)}`], ['Took', timeOf(row)], ...notesOf(row).map((note) => /** @type {[string, Child]} */ (['Note', note]))];
@@ -60,14 +55,12 @@ export function Detail({ row, trace, asked }) {
     h('h3', { dir: 'auto' }, h('span', { class: 'key', 'data-kind': call ? 'tool' : kind }), name), h(Facts, { of: facts }), kind === 'wait' ? null : call ? exchange(call) : step ? texts(row, step, trace, asked) : null);
 }
 
-/** @param {TraceCall} call */
-function exchange(call) {
+function exchange(/** @type {TraceCall} */ call) {
   const gave = call.error || call.result?.text;
   return [part('Sent', Object.keys(call.arguments ?? {}).length > 0 ? [h(Facts, { of: call.arguments })] : []), part('Came back', gave ? [text(gave, 'What came back', call.result?.truncated)] : [])];
 }
 
-/** @param {Row} row @param {TraceStep} step @param {Trace} trace @param {string} asked */
-function texts({ kind, name }, step, trace, asked) {
+function texts(/** @type {Row} */ { kind, name }, /** @type {TraceStep} */ step, /** @type {Trace} */ trace, /** @type {string} */ asked) {
   if (ours.includes(kind)) return h('p', { class: 'soft' }, 'A question of the gateway’s own, whose texts are not stored.');
   if (kind === 'turn') return [part('Sent', asked.trim() && asked.trim() !== name ? [text(asked, 'What was sent')] : []), endings[step.message] ? null : part('Came back', step.message ? [text(step.message, 'What came back')] : [])];
   const calls = (step.tool_calls ?? []).map((c) => c.tool);
@@ -85,8 +78,7 @@ function sentTo(step, trace, asked) {
   return [h('p', { class: 'soft' }, `The messages before, and what ${counted(calls.length, 'call')} gave:`), ...calls.map((c) => text(`${c.tool}: ${c.error || c.result?.text || 'not stored'}`, `What ${c.tool} gave`))];
 }
 
-/** @param {{ rows: Row[] }} props */
-export function Table({ rows }) {
+export function Table(/** @type {{ rows: Row[] }} */ { rows }) {
   const head = ['What', 'Who', 'Begins', 'Takes', 'First token', 'Tokens', 'Ended', 'Notes'];
   return h('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'The trace as a table' }, h('table', { class: 'trace-table' },
     h('thead', null, h('tr', null, head.map((name) => h('th', { key: name, scope: 'col' }, name)))),

@@ -11,8 +11,7 @@ const single = 5; // rows for a run of events of one kind
 const page = 100; // events that the row of a run shows at a time
 const most = 500; // rows
 
-/** @param {{ turn: import('../model/turn.js').Turn | null }} props */
-export function Events({ turn }) {
+export function Events(/** @type {{ turn: import('../model/turn.js').Turn | null }} */ { turn }) {
   const [kind, setKind] = useState('');
   const [text, setText] = useState('');
   const record = turn?.record;
@@ -43,15 +42,13 @@ function grouped(events) {
 /** @param {Seen} seen @param {number} [more] */
 const head = (seen, more = 0) => [h('span', { key: 'at', class: 'at' }, `+${duration(seen.at)}`), h('span', { key: 'kind', class: 'kind' }, seen.event), h('span', { key: 'gist', class: 'gist' }, more > 0 ? `${more} more` : gistOf(seen)), h('span', { key: 'size', class: 'size' }, more > 0 ? '' : size(seen.bytes))];
 
-/** @param {{ seen: Seen }} props */
-function EventRow({ seen }) {
+function EventRow(/** @type {{ seen: Seen }} */ { seen }) {
   const [isOpen, setOpen] = useState(false);
   return h('details', { class: 'event', 'data-testid': 'event-row', 'data-event': seen.event, open: isOpen, onToggle: (/** @type {any} */ e) => setOpen(e.currentTarget.open) }, h('summary', null, head(seen)),
     isOpen ? [h('p', { key: 'id', class: 'soft' }, `id: ${seen.id || 'none'}`), h('pre', { key: 'data', class: 'well', tabindex: 0 }, pretty(seen.data))] : null);
 }
 
-/** @param {{ run: Seen[] }} props */
-function Run({ run }) {
+function Run(/** @type {{ run: Seen[] }} */ { run }) {
   const [isOpen, setOpen] = useState(false);
   const [count, setCount] = useState(page);
   return h('details', { class: 'event many', 'data-testid': 'event-row', 'data-event': run[0].event, 'data-count': run.length, open: isOpen, onToggle: (/** @type {any} */ e) => { if (e.target === e.currentTarget) setOpen(e.currentTarget.open); } }, h('summary', null, head(run[0], run.length)),

@@ -24,16 +24,14 @@ export function Gateway() {
     h('p', { class: 'links' }, links.map((name) => h('a', { key: name, href: name }, `/${name}`))));
 }
 
-/** @param {Breaker} breaker */
-function breakerLine({ state, failure_count: failures, retry_after_ms: wait }) {
+function breakerLine(/** @type {Breaker} */ { state, failure_count: failures, retry_after_ms: wait }) {
   const left = Math.ceil((readAt.value + wait - performance.now()) / 1000);
   if (state === 'closed') return failures > 0 ? `closed, ${counted(failures, 'failure')} in a row` : 'closed: calls pass';
   if (state === 'half-open') return 'half-open: trial calls pass';
   return left > 0 ? `open: calls fail at once for ${left} s more` : 'open: the next call is a trial';
 }
 
-/** @param {{ tool: Tool }} props */
-function ToolItem({ tool }) {
+function ToolItem(/** @type {{ tool: Tool }} */ { tool }) {
   const { annotations: a, input_schema: schema } = tool;
   const hints = [a.readOnlyHint && 'only reads', a.destructiveHint && 'may destroy', a.idempotentHint && 'safe to repeat', a.openWorldHint && 'reaches outside', tool.fallback && `fallback: ${tool.fallback}`].filter((hint) => typeof hint === 'string');
   const names = Object.keys(schema?.properties ?? {});

@@ -19,8 +19,7 @@ export function Panel() {
   turn?.version.value;
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const [, , View] = tabs.find(([id]) => id === tab.value) ?? tabs[0];
-  /** @param {KeyboardEvent} e */
-  const key = (e) => {
+  const key = (/** @type {KeyboardEvent} */ e) => {
     const at = tabs.findIndex(([id]) => id === tab.peek());
     const to = { ArrowRight: (at + 1) % tabs.length, ArrowLeft: (at - 1 + tabs.length) % tabs.length, Home: 0, End: tabs.length - 1 }[e.key];
     if (to === undefined) return;
@@ -38,8 +37,7 @@ export function Panel() {
 /** The edge that is dragged, or moved by the arrow keys. */
 function Edge() {
   const [isDragged, setDragged] = useState(false);
-  /** @param {number} width */
-  const put = (width) => {
+  const put = (/** @type {number} */ width) => {
     developerWidth.value = Math.round(Math.min(Math.max(width, least), innerWidth * 0.6));
     keepSetting('width', developerWidth.value);
   };

@@ -11,8 +11,7 @@ import { h } from '../view/h.js';
 /** @returns {Record<string, Price>} by model */
 const readPrices = () => setting('prices') ?? {};
 
-/** @param {Price | undefined} price @param {Usage} usage */
-function priceOf(price, { input_tokens: input, output_tokens: output, thinking_tokens: thinking, cached_tokens: cached = 0 }) {
+function priceOf(/** @type {Price | undefined} */ price, /** @type {Usage} */ { input_tokens: input, output_tokens: output, thinking_tokens: thinking, cached_tokens: cached = 0 }) {
   if (!price || price.in === undefined || price.out === undefined) return null;
   return ((input - cached) * price.in + cached * (price.cached ?? price.in) + (output + thinking) * price.out) / 1e6;
 }
@@ -25,14 +24,11 @@ export function costOf(trace, model, usage) {
   return costs.length > 0 && costs.every((c) => c !== null) ? costs.reduce((sum, c) => (sum ?? 0) + (c ?? 0), 0) : null;
 }
 
-/** @param {number} cost */
-export const dollars = (cost) => `$${cost < 0.1 ? cost.toPrecision(2) : cost.toFixed(2)}`;
+export const dollars = (/** @type {number} */ cost) => `$${cost < 0.1 ? cost.toPrecision(2) : cost.toFixed(2)}`;
 
-/** @param {{ models: string[] }} props */
-export function Prices({ models }) {
+export function Prices(/** @type {{ models: string[] }} */ { models }) {
   const [prices, setPrices] = useState(readPrices());
-  /** @param {string} model @param {keyof Price} kind @param {string} text */
-  const put = (model, kind, text) => {
+  const put = (/** @type {string} */ model, /** @type {keyof Price} */ kind, /** @type {string} */ text) => {
     const next = { ...prices, [model]: { ...prices[model], [kind]: text === '' ? undefined : Number(text) } };
     setPrices(next);
     keepSetting('prices', next);

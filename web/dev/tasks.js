@@ -17,8 +17,7 @@ import { TraceView } from './trace.js';
 /** @type {Record<string, string>} */
 const states = { submitted: 'about to run', working: 'runs', 'input-required': 'waits for a person', completed: 'completed', failed: 'failed', canceled: 'cancelled', unknown: 'unknown' };
 
-/** @param {Task} task */
-const stateOf = (task) => states[task.status?.state] ?? String(task.status?.state ?? 'unknown');
+const stateOf = (/** @type {Task} */ task) => states[task.status?.state] ?? String(task.status?.state ?? 'unknown');
 
 /** The agents and the workflow of a task. @param {Task} task @returns {string[]} */
 export function whose({ metadata }) {
@@ -41,8 +40,7 @@ export function Tasks() {
   const [isMore, setMore] = useState(false);
   const [shown, setShown] = useState('');
   const feed = useRef(/** @type {Feed | null} */ (null));
-  /** @param {boolean} isFirst */
-  const read = async (isFirst) => {
+  const read = async (/** @type {boolean} */ isFirst) => {
     if (!keeps.peek()) return setWord('The gateway keeps no tasks: it has no store.');
     const user = asUser.peek();
     if (isFirst) feed.current = new Feed({ ...(state ? { state } : {}), ...(user ? { user_id: user } : {}) }, isShown() || user ? null : notes.peek());
@@ -77,8 +75,7 @@ export function Tasks() {
 /** @type {Promise<any>} traces are read one by one, behind the list */
 let queue = Promise.resolve();
 
-/** @param {{ id: string, at: number }} props */
-function Effort({ id, at }) {
+function Effort(/** @type {{ id: string, at: number }} */ { id, at }) {
   const [words, setWords] = useState('');
   useEffect(() => {
     let isOn = true;
@@ -91,8 +88,7 @@ function Effort({ id, at }) {
   return words;
 }
 
-/** @param {{ id: string }} props */
-function OneTask({ id }) {
+function OneTask(/** @type {{ id: string }} */ { id }) {
   const [task, setTask] = useState(/** @type {Task | Missing | null} */ (null));
   const [trace, setTrace] = useState(/** @type {Trace | null} */ (null));
   const read = async () => {

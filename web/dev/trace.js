@@ -51,13 +51,10 @@ export function TraceView({ trace, inputs, isRunning = false, now = 0 }) {
     focus.current = false;
     /** @type {HTMLElement | null | undefined} */ (tree.current?.querySelector('[aria-selected=true]'))?.focus();
   });
-  /** @param {Row | undefined} row */
-  const go = (row) => { if (row) { setAt(row.id); focus.current = true; } };
-  /** @param {Row} row @param {boolean} folded */
-  const fold = (row, folded) => setFolds({ ...folds, [row.id]: folded });
+  const go = (/** @type {Row | undefined} */ row) => { if (row) { setAt(row.id); focus.current = true; } };
+  const fold = (/** @type {Row} */ row, /** @type {boolean} */ folded) => setFolds({ ...folds, [row.id]: folded });
   // Trees are walked in this way elsewhere (WAI-ARIA Authoring Practices, "Tree View").
-  /** @param {KeyboardEvent} e */
-  const key = (e) => {
+  const key = (/** @type {KeyboardEvent} */ e) => {
     if (e.altKey || e.ctrlKey || e.metaKey || !chosen) return;
     const i = visible.indexOf(chosen);
     switch (e.key) {
@@ -72,8 +69,7 @@ export function TraceView({ trace, inputs, isRunning = false, now = 0 }) {
     }
     e.preventDefault();
   };
-  /** @param {Row} row */
-  const drawn = (row) => {
+  const drawn = (/** @type {Row} */ row) => {
     const isAt = row === chosen;
     const words = [row.name, row.from, row.open ? now : row.ms, row.open, row.word, row.lane, row.lanes, isAt, isFolded(row), row.step?.usage?.output_tokens, row.step?.finish_reason, scale.end, scale.gaps.length].join('|');
     const known = cache.current.get(row.id);
@@ -110,8 +106,7 @@ const signs = { error: '✕ ', warning: '▲ ' };
 /** @param {string} words  for people who do not see the picture */
 const unseen = (words) => h('span', { class: 'off' }, words);
 
-/** @param {{ row: Row, scale: Scale, now: number, isAt: boolean, folded: boolean, choose: () => void, turn: () => void }} props */
-function RowView({ row, scale, now, isAt, folded, choose, turn }) {
+function RowView(/** @type {{ row: Row, scale: Scale, now: number, isAt: boolean, folded: boolean, choose: () => void, turn: () => void }} */ { row, scale, now, isAt, folded, choose, turn }) {
   const { kind, name, level, status, word, lane, lanes, from, step, call, parent } = row;
   const gist = isModel(row) && step ? gistOf(step) : '';
   return h('div', {
@@ -127,8 +122,7 @@ function RowView({ row, scale, now, isAt, folded, choose, turn }) {
   h('span', { class: row.open ? 'num live' : 'num' }, timeOf(row)), gist ? unseen(`, ${gist}`) : null);
 }
 
-/** @param {{ row: Row, scale: Scale, now: number }} props */
-function Bar({ row, scale, now }) {
+function Bar(/** @type {{ row: Row, scale: Scale, now: number }} */ { row, scale, now }) {
   const { kind, from, ms, open, status, step, call, isMeasured } = row;
   const x = Math.min(scale.at(from), 99.5);
   const to = scale.at(open ? Math.max(now, from) : from + ms);
@@ -163,8 +157,7 @@ function deepest(rows) {
   return deep;
 }
 
-/** @param {Trace} trace @param {Row[]} rows @param {Scale} scale */
-export function summaryOf(trace, rows, { gaps, end }) {
+export function summaryOf(/** @type {Trace} */ trace, /** @type {Row[]} */ rows, /** @type {Scale} */ { gaps, end }) {
   const sessions = Object.keys(trace.sub_agent_sessions ?? {}).length;
   const lanes = Math.max(0, ...rows.map((r) => r.lanes));
   const troubles = rows.filter((r) => r.status !== '').length;

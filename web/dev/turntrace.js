@@ -15,8 +15,7 @@ import { TraceView } from './trace.js';
 
 const every = 250; // milliseconds between two drawings of a turn that runs
 
-/** @param {{ turn: Turn | null }} props */
-export function TurnTrace({ turn }) {
+export function TurnTrace(/** @type {{ turn: Turn | null }} */ { turn }) {
   const [stored, setStored] = useState(/** @type {{ task: string, state: string, trace: Trace } | null} */ (null));
   const task = turn?.task ?? '';
   const isRunning = turn?.isRunning ?? false;
@@ -41,8 +40,7 @@ export function TurnTrace({ turn }) {
 /** The messages of turns, by their ids. @param {import('../model/record.js').TurnRecord | null} record @returns {Record<string, string>} */
 const inputsOf = (record) => (record ? { ...inputsOf(record.after), [record.turn || 'turn']: record.ask.input } : {});
 
-/** @param {{ turn: Turn, trace: Trace | null, now: number }} props */
-function Figures({ turn, trace, now }) {
+function Figures(/** @type {{ turn: Turn, trace: Trace | null, now: number }} */ { turn, trace, now }) {
   const { record } = turn;
   const done = record?.done;
   const usage = done?.usage ?? turnUsage(trace);

@@ -12,16 +12,13 @@ export class Calls {
   #all = new Map();
   #tree;
 
-  /** @param {import('./tree.js').Tree} tree */
-  constructor(tree) {
+  constructor(/** @type {import('./tree.js').Tree} */ tree) {
     this.#tree = tree;
   }
 
-  /** @param {unknown} id */
-  get(id) { return this.#all.get(word(id)); }
+  get(/** @type {unknown} */ id) { return this.#all.get(word(id)); }
 
-  /** @param {ToolCall & import('./tree.js').Attribution} call */
-  add(call) {
+  add(/** @type {ToolCall & import('./tree.js').Attribution} */ call) {
     const part = this.get(call.call_id)?.part;
     if (!part) return this.#begin(call);
     if (!works.includes(part.call.status) && works.includes(call.status)) return ''; // it came late
@@ -30,8 +27,7 @@ export class Calls {
     return '';
   }
 
-  /** @param {ToolCall & import('./tree.js').Attribution} call */
-  #begin(call) {
+  #begin(/** @type {ToolCall & import('./tree.js').Attribution} */ call) {
     const of = this.#tree.place(call);
     /** @type {Tool} */
     const part = { kind: 'tool', call, whole: '', lost: false, notice: null, agent: false };

@@ -104,8 +104,7 @@ export function renew() {
   return current.peek();
 }
 
-/** @param {string} id @param {string} title */
-export function rename(id, title) {
+export function rename(/** @type {string} */ id, /** @type {string} */ title) {
   const entry = entries.peek().find((e) => e.id === id);
   if (!entry || !title.trim()) return;
   const named = { ...entry, title: title.trim().slice(0, 200) };

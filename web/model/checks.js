@@ -23,8 +23,7 @@ export class Checking {
   #draft = null;
   #tree;
 
-  /** @param {import('./tree.js').Tree} tree */
-  constructor(tree) {
+  constructor(/** @type {import('./tree.js').Tree} */ tree) {
     this.#tree = tree;
   }
 
@@ -35,8 +34,7 @@ export class Checking {
     return this.#part;
   }
 
-  /** @param {Quality} state */
-  phase({ phase: name, attempt, elapsed_ms: elapsed, chars, passed, failed }) {
+  phase(/** @type {Quality} */ { phase: name, attempt, elapsed_ms: elapsed, chars, passed, failed }) {
     const part = this.#shown();
     let now = part.phases.at(-1);
     const begun = now?.phase !== name || now?.attempt !== attempt;
@@ -59,8 +57,7 @@ export class Checking {
     this.#tree.grow(this.#draft, delta, false);
   }
 
-  /** @param {string} why */
-  #strike(why) {
+  #strike(/** @type {string} */ why) {
     if (!this.#draft) return;
     const failed = this.#part?.failed.length ? `: ${this.#part.failed.join(', ')} failed` : '';
     [this.#draft.state, this.#draft.note] = ['struck', `${why}${failed}`];

@@ -43,8 +43,7 @@ export class Conversation {
 
   get last() { return this.turns.peek().at(-1) ?? null; }
 
-  /** @param {Past[]} stored */
-  #restore(stored) {
+  #restore(/** @type {Past[]} */ stored) {
     const turns = stored.map((past) => new Turn(null, past));
     stored.forEach(({ parent }, i) => this.#all.add(turns[i], parent === undefined ? turns[i - 1] ?? null : turns[parent] ?? null));
     stored.forEach(({ chosen }, i) => { if (chosen) this.#all.choose(turns[i]); });
@@ -92,9 +91,6 @@ export class Conversation {
     return this.#latest;
   }
 
-  /** Interrupts the turn that runs, for the message that waits. */
-  interrupt() { this.stop(); }
-
   /** Takes the message that waits back. @returns {string} */
   takeBack() {
     const text = this.queued.peek()?.text ?? '';
@@ -130,8 +126,7 @@ export class Conversation {
     };
   }
 
-  /** @param {Turn} turn @param {Outcome} outcome */
-  #end(turn, outcome) {
+  #end(/** @type {Turn} */ turn, /** @type {Outcome} */ outcome) {
     turn.end(outcome);
     this.running.value = null;
     this.#store();
@@ -166,8 +161,7 @@ export class Conversation {
   /** All versions of a turn. @param {Turn} turn */
   siblings(turn) { return this.#all.siblings(turn); }
 
-  /** @param {Turn} turn */
-  choose(turn) {
+  choose(/** @type {Turn} */ turn) {
     this.#all.choose(turn);
     this.#drawPath();
     this.#store();
@@ -224,8 +218,7 @@ export class Conversation {
     this.resume({ input, id: '', conversation: this.id, task: found.running.id, turn: runs, text: '' });
   }
 
-  /** @param {Turn[]} news */
-  #merge(news) {
+  #merge(/** @type {Turn[]} */ news) {
     const isPlain = this.#all.all.length === this.#all.path.length;
     const all = isPlain ? [...this.#all.path, ...news].sort((a, b) => a.began - b.began) : news;
     if (isPlain) this.#all = new Versions();

@@ -66,8 +66,7 @@ export class Fold {
 
   // Ids of a stream only grow. What has none, as drafts, comes with the one before it. A reset may have
   // the id of an event that is here already: that event does not count any more, and others follow.
-  /** @param {Required<Came>} came */
-  #isNext({ id, event, data }) {
+  #isNext(/** @type {Required<Came>} */ { id, event, data }) {
     const [, stream, digits] = /^(.+):(\d+)$/.exec(id) ?? [];
     if (!stream) return true;
     const [last, number] = [this.#last, Number(digits)];
@@ -97,8 +96,7 @@ export class Fold {
     this.#tree.add(this.#tree.place(change), { kind: 'change', key: word(key), model: word(model), previous: word(previous), reason: word(reason) });
   }
 
-  /** @param {Route} route */
-  #route(route) {
+  #route(/** @type {Route} */ route) {
     const more = Array.isArray(route.additional_agents) ? route.additional_agents.map(word) : [];
     const all = { ...route, agent_id: word(route.agent_id), additional_agents: more };
     this.#tree.team = true;
@@ -107,8 +105,7 @@ export class Fold {
     return decided(all);
   }
 
-  /** @param {AgentRun} run */
-  #agent({ agent_id: agent, session_id: session, call_id: call, status, attempt, execution_time_ms: ms, error_message: note }) {
+  #agent(/** @type {AgentRun} */ { agent_id: agent, session_id: session, call_id: call, status, attempt, execution_time_ms: ms, error_message: note }) {
     const from = session ? this.#calls.get(call) : undefined;
     this.#tree.team ||= !session;
     const b = session ? this.#tree.branch('delegate', word(session), word(agent), from?.of) : this.#tree.branch('agent', word(agent));
@@ -119,16 +116,14 @@ export class Fold {
   }
 
   // The call of a sub-agent is what its block shows.
-  /** @param {Branch} b @param {import('./branch.js').Tool} call */
-  #delegate(b, call) {
+  #delegate(/** @type {Branch} */ b, /** @type {import('./branch.js').Tool} */ call) {
     b.task = word(call.call.arguments?.task) || ' ';
     call.agent = true;
     this.#tree.changed.add(call);
   }
 
   // A branch that has ended begins again with a later attempt alone.
-  /** @param {Branch} b @param {string} status @param {number} attempt */
-  #enter(b, status, attempt) {
+  #enter(/** @type {Branch} */ b, /** @type {string} */ status, /** @type {number} */ attempt) {
     const state = reported.get(status);
     if (!state || attempt < b.attempt) return false;
     if (attempt === b.attempt && open.includes(state) && !open.includes(b.state)) return false;
@@ -138,8 +133,7 @@ export class Fold {
     return true;
   }
 
-  /** @param {NodeRun} run */
-  #node({ node_id: id, type, status, attempt, duration_ms: ms, iteration, output, error_type: fault }) {
+  #node(/** @type {NodeRun} */ { node_id: id, type, status, attempt, duration_ms: ms, iteration, output, error_type: fault }) {
     const b = this.#tree.branch('node', word(id), word(id), this.turn, status === 'skipped' ? 'skipped' : 'running');
     b.type ||= word(type);
     if (!this.#enter(b, word(status), count(attempt))) return;
@@ -165,20 +159,17 @@ export class Fold {
   }
 
   // Messages of a channel are the answer in another form: they take its place.
-  /** @param {ChannelMessage} message */
-  #message(message) {
+  #message(/** @type {ChannelMessage} */ message) {
     if (message.sequence === 1) this.#reply.remove();
     this.#tree.add(this.turn, { kind: 'message', message });
   }
 
-  /** @param {Approval} approval */
-  #ask(approval) {
+  #ask(/** @type {Approval} */ approval) {
     this.#tree.add(this.turn, { kind: 'approval', approval });
     return word(approval.prompt);
   }
 
-  /** @param {Fault & Attribution} fault */
-  #fault(fault) {
+  #fault(/** @type {Fault & Attribution} */ fault) {
     if (fault.error_type === 'cancelled') return; // somebody wanted it: the last line says so
     if (this.#calls.explains(fault)) return;
     this.#tree.add(fault.fatal ? this.turn : this.#tree.place(fault), { kind: 'fault', fault });

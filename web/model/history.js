@@ -40,8 +40,7 @@ export class History {
   clear() { this.#said = []; }
 }
 
-/** @param {Said[]} said */
-function exceeds(said) {
+function exceeds(/** @type {Said[]} */ said) {
   return said.length > messages || said.reduce((sum, { content }) => sum + Math.min(length(content), longest - 1), 0) > chars;
 }
 
@@ -52,7 +51,6 @@ function length(text) {
   return n;
 }
 
-/** @param {string} text */
-function beginning(text) {
+function beginning(/** @type {string} */ text) {
   return text.length <= longest ? text : Array.from(text.slice(0, 2 * longest)).slice(0, longest).join('');
 }

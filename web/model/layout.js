@@ -15,8 +15,7 @@ export function plan({ nodes, edges }, direction, size = sizes.wide) {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: direction === 'LR' ? 18 : 14, ranksep: direction === 'LR' ? 44 : 34, edgesep: 10, marginx: 6, marginy: 6 });
   const keys = new Map(nodes.map(({ id }, i) => [id, `n${i}`])); // dagre keeps its own by name in plain objects, which have names already
-  /** @param {string} id */
-  const key = (id) => keys.get(id) ?? '';
+  const key = (/** @type {string} */ id) => keys.get(id) ?? '';
   // Of those of one rank the one that is set last comes first.
   for (const { id } of nodes.toReversed()) graph.setNode(key(id), { ...size });
   const drawn = edges.filter((e) => keys.has(e.from) && keys.has(e.to)).map((edge, i) => ({ edge, name: `e${i}`, label: label(edge) }));
@@ -43,8 +42,7 @@ export function fitting(workflow, room) {
   return ways.find((way) => way.width * (way === ways[1] ? least : 1) <= room) ?? plan(workflow, 'TB', sizes.narrow);
 }
 
-/** @param {Workflow['edges'][number]} edge */
-function label({ match = '', condition = '' }) {
+function label(/** @type {Workflow['edges'][number]} */ { match = '', condition = '' }) {
   const words = match || (condition ? 'if' : '');
   return words.length > 18 ? `${words.slice(0, 17)}…` : words;
 }
@@ -84,8 +82,7 @@ export function nextBox(boxes, id, way) {
 export function arrow(points) {
   const [last, before] = [points[points.length - 1], points[points.length - 2] ?? points[0]];
   const turn = Math.atan2(last.y - before.y, last.x - before.x);
-  /** @param {number} far @param {number} side */
-  const at = (far, side) => `${num(last.x - far * Math.cos(turn) - side * Math.sin(turn))} ${num(last.y - far * Math.sin(turn) + side * Math.cos(turn))}`;
+  const at = (/** @type {number} */ far, /** @type {number} */ side) => `${num(last.x - far * Math.cos(turn) - side * Math.sin(turn))} ${num(last.y - far * Math.sin(turn) + side * Math.cos(turn))}`;
   let d = `M${num(points[0].x)} ${num(points[0].y)}`;
   for (let i = 1; i < points.length - 1; i++) {
     const end = i === points.length - 2 ? at(6, 0) : `${num((points[i].x + points[i + 1].x) / 2)} ${num((points[i].y + points[i + 1].y) / 2)}`;
@@ -95,5 +92,4 @@ export function arrow(points) {
   return { line: d, head: `M${at(8, 4)}L${at(0, 0)}L${at(8, -4)}Z` };
 }
 
-/** @param {number} n */
-const num = (n) => String(Math.round(n * 10) / 10);
+const num = (/** @type {number} */ n) => String(Math.round(n * 10) / 10);

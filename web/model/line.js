@@ -40,8 +40,7 @@ function nowOf(part) {
   return '';
 }
 
-/** @param {import('./branch.js').Tool} part */
-const isOpen = ({ call, lost }) => !lost && (call.status === 'in_progress' || call.status === 'progress');
+const isOpen = (/** @type {import('./branch.js').Tool} */ { call, lost }) => !lost && (call.status === 'in_progress' || call.status === 'progress');
 
 /** All that happened in a turn. @param {Branch} turn @param {string} workflow  its name, if one answered */
 export function summary(turn, workflow) {
@@ -69,8 +68,7 @@ export function summary(turn, workflow) {
   return line[0].toUpperCase() + line.slice(1);
 }
 
-/** @param {import('./checks.js').Checks} checks  */
-export function checkLine({ receipt, open }) {
+export function checkLine(/** @type {import('./checks.js').Checks} */ { receipt, open }) {
   if (open) return 'checking the answer';
   const all = receipt?.criteria ?? [];
   return all.length > 0 ? `checked: ${all.filter((c) => c.passed).length} of ${all.length}` : '';

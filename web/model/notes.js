@@ -63,8 +63,7 @@ function endOf(turn) {
   return [note({ title, text: texts.mayHaveRun, acts: [retry()], hooks: { 'data-testid': 'dropped' } })];
 }
 
-/** @param {Turn} turn @param {Problem} problem */
-function refused(turn, problem) {
+function refused(/** @type {Turn} */ turn, /** @type {Problem} */ problem) {
   const isOwn = problem.error_type === 'validation_error' || problem.error_type === 'payload_too_large';
   const hidden = problem.status === 0 ? 'EventSource does not report the reason.' : '';
   return note({

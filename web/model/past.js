@@ -32,8 +32,7 @@ export async function readTalk(conversation) {
   return { turns: turns.sort((a, b) => a.at - b.at), running };
 }
 
-/** @param {Task} task */
-const isCut = (task) => (task.history ?? []).some((m) => new TextEncoder().encode(m.content).length > cut);
+const isCut = (/** @type {Task} */ task) => (task.history ?? []).some((m) => new TextEncoder().encode(m.content).length > cut);
 
 /** The title of a task: the beginning of its first message. @param {Task} task */
 export const titleOf = (task) => beginning(task.history?.find((m) => m.role === 'user')?.content ?? '') || task.id;

@@ -12,15 +12,13 @@ export class Question {
   /** @type {import('./record.js').TurnRecord | null} the turn of this page that asked */
   record = null;
 
-  /** @param {Approval} approval */
-  constructor(approval) {
+  constructor(/** @type {Approval} */ approval) {
     this.approval = approval;
   }
 
   get isOpen() { return this.status.value === 'open' || this.status.value === 'sent'; }
 
-  /** @param {Answer} answer */
-  accept(answer) {
+  accept(/** @type {Answer} */ answer) {
     this.status.value = 'answered';
     this.line.value = `${spokenOf(answer, this.approval)} at ${new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}`;
   }
@@ -64,8 +62,7 @@ export function headOf({ kind, calls = [], prompt }, tools, workflow) {
 /** @param {Pending} call @param {Tool[]} tools */
 export const isDestructive = (call, tools) => call.reason === 'destructive' || tools.find((t) => t.name === call.tool_name)?.annotations?.destructiveHint === true;
 
-/** @param {Pending} call @param {boolean} isBad */
-function effectOf({ server, reason, tool_name }, isBad) {
+function effectOf(/** @type {Pending} */ { server, reason, tool_name }, /** @type {boolean} */ isBad) {
   if (reason === 'tool_changed') return `${tool_name} has changed since you were asked.`;
   const on = server ? ` on ${server}` : '';
   return isBad ? `This deletes data${on} and cannot be undone.` : reason === 'writes' ? `This writes data${on}.` : `This uses ${tool_name}${on}.`;

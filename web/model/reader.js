@@ -38,14 +38,12 @@ class PlainTokenizer extends Tokenizer {
     return raw ? { type: 'br', raw } : undefined;
   }
 
-  /** @param {string} source */
-  def(source) {
+  def(/** @type {string} */ source) {
     const token = super.def(source);
     return token && Object.keys(this.lexer.tokens.links).length < mostDefinitions ? token : undefined;
   }
 
-  /** @param {string} source */
-  table(source) {
+  table(/** @type {string} */ source) {
     return source.split('\n', 1)[0].split('|').length > mostColumns + 2 ? undefined : super.table(source);
   }
 }
@@ -90,14 +88,12 @@ class Reader extends Lexer {
   #blocks = 0; // the depth that has been reached
   #marks = 0;
 
-  /** @param {Links} links */
-  constructor(links) {
+  constructor(/** @type {Links} */ links) {
     super({ ...getDefaults(), tokenizer: new PlainTokenizer(), extensions });
     this.tokens.links = links;
   }
 
-  /** @param {string} source @param {boolean} open */
-  read(source, open) {
+  read(/** @type {string} */ source, /** @type {boolean} */ open) {
     this.blockTokens(source, this.tokens);
     const queue = this.inlineQueue; // of the paragraphs and the like, in their order
     for (const [i, { src: text, tokens }] of queue.entries()) {

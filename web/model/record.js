@@ -6,7 +6,6 @@ import { dataOf } from '../wire/events.js';
 import { alone, body, endpoint } from '../wire/transport.js';
 import { quoted } from '../words.js';
 
-/** @typedef {{ tool: string, from: number, to: number, ms: number | undefined }} Span */
 
 const encoder = new TextEncoder();
 
@@ -26,17 +25,13 @@ export class TurnRecord {
   done = null;
   /** @type {Fault | null} the one that ended the turn */
   fatal = null;
-  /** @type {Map<string, Span>} by call id; to is NaN while it runs, ms is the gateway's figure */
-  spans = new Map();
   firstDelta = NaN;
-  lastDelta = NaN;
   ended = NaN;
   status = 0; // of a refusal
   /** @type {TurnRecord | null} the turn that this one goes on with */
   after = null;
 
-  /** @param {Ask} ask @param {Via} via */
-  constructor(ask, via) {
+  constructor(/** @type {Ask} */ ask, /** @type {Via} */ via) {
     this.ask = ask;
     this.via = via;
     this.began = performance.now();
@@ -58,7 +53,6 @@ export class TurnRecord {
     if (data.request_id) this.requestId = data.request_id;
     if (frame.event === 'start' || frame.event === 'model') this.model = data.model;
     if (frame.event === 'start') [this.task, this.turn] = [data.task_id ?? '', data.turn_id ?? ''];
-    if (frame.event === 'tool_call') this.#call(data, seen.at);
     if (frame.event === 'response_delta') this.#delta(String(data.delta ?? ''), seen.at);
     if (frame.event === 'response_reset') this.answer = String(data.accumulated ?? '');
     if (frame.event === 'error' && data.fatal) this.fatal = data;
@@ -66,25 +60,12 @@ export class TurnRecord {
     return data;
   }
 
-  /** @param {ToolCall} call @param {number} at */
-  #call(call, at) {
-    if (call.status === 'in_progress') this.spans.set(call.call_id, { tool: call.tool_name, from: at, to: NaN, ms: undefined });
-    const span = this.spans.get(call.call_id);
-    if (!span) return;
-    if (call.status === 'in_progress' || call.status === 'progress') return;
-    span.to = at;
-    span.ms = call.duration_ms;
-  }
-
-  /** @param {string} text @param {number} at */
-  #delta(text, at) {
+  #delta(/** @type {string} */ text, /** @type {number} */ at) {
     this.answer += text;
     if (Number.isNaN(this.firstDelta)) this.firstDelta = at;
-    this.lastDelta = at;
   }
 
-  /** @param {TurnState} state */
-  end(state) {
+  end(/** @type {TurnState} */ state) {
     this.state = state;
     this.ended = this.now();
   }

@@ -15,13 +15,11 @@ export class Reply {
   #open = null;
   #tree;
 
-  /** @param {Tree} tree */
-  constructor(tree) {
+  constructor(/** @type {Tree} */ tree) {
     this.#tree = tree;
   }
 
-  /** @param {{ delta: string } & import('./tree.js').Attribution} piece */
-  say(piece) {
+  say(/** @type {{ delta: string } & import('./tree.js').Attribution} */ piece) {
     const [delta, from, { turn }] = [word(piece.delta), this.#length, this.#tree];
     const of = this.#tree.place(piece); // a branch that is new stands above an open text
     this.#length += delta.length;
@@ -36,8 +34,7 @@ export class Reply {
     this.#keep(this.#tree.grow(of, delta, true), from, delta.length);
   }
 
-  /** @param {Text | null} part @param {number} from @param {number} length */
-  #keep(part, from, length) {
+  #keep(/** @type {Text | null} */ part, /** @type {number} */ from, /** @type {number} */ length) {
     if (!part) return;
     const last = this.#pieces.findLast((p) => p.part === part);
     if (last && last.from + last.length === from) last.length += length;

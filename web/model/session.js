@@ -96,8 +96,7 @@ export class Session {
     return true;
   }
 
-  /** @param {TurnRecord} record */
-  #remember({ ask, requestId, task, turn, answer }) {
+  #remember(/** @type {TurnRecord} */ { ask, requestId, task, turn, answer }) {
     this.#noted = performance.now();
     remember({ input: ask.input, id: requestId, conversation: ask.conversation_id, task, turn, text: answer });
   }
@@ -143,8 +142,7 @@ export class Session {
     return true;
   }
 
-  /** @param {Running} turn */
-  async #cancel({ controller, record }) {
+  async #cancel(/** @type {Running} */ { controller, record }) {
     const begun = record.task !== '' || record.events.length > 0;
     setTimeout(() => controller.abort(), begun ? longestEnd : longestStart);
     if (record.task ? !(await cancel(record.task)) : begun) controller.abort();

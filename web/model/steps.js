@@ -34,14 +34,12 @@ class Steps {
   #open = new Map();
   #last = 0;
 
-  /** @param {TurnRecord} record */
-  constructor(record) {
+  constructor(/** @type {TurnRecord} */ record) {
     this.record = record;
     this.turn = this.#begin('turn', 0, {});
   }
 
-  /** @param {string} name @param {number} at @param {Partial<TraceStep>} more */
-  #begin(name, at, more) {
+  #begin(/** @type {string} */ name, /** @type {number} */ at, /** @type {Partial<TraceStep>} */ more) {
     const parent = this.#list.length > 0 ? { parent_id: this.#list[0].id } : {};
     /** @type {TraceStep} */
     const step = { id: `${this.record.turn || 'turn'}:${this.#list.length}`, ...parent, step_name: name, message: '', status: 'info', timestamp: '', started_ms: at, tool_calls: [], ...more };
@@ -49,8 +47,7 @@ class Steps {
     return step;
   }
 
-  /** @param {string} event @param {any} data @param {number} at */
-  add(event, data, at) {
+  add(/** @type {string} */ event, /** @type {any} */ data, /** @type {number} */ at) {
     this.#last = at;
     switch (event) {
       case 'start': this.#lane({}).free = at; break;
@@ -80,8 +77,7 @@ class Steps {
 
   // A model is asked when its agent's or node's part begins, and again when the calls have ended
   // that it asked for.
-  /** @param {any} data @param {number} at */
-  #speak(data, at) {
+  #speak(/** @type {any} */ data, /** @type {number} */ at) {
     const lane = this.#lane(data);
     if (!Number.isNaN(this.#heldEnd) && lane === this.#lane({}) && !lane.held) { // the text of a held answer comes when all is done with it
       lane.step = this.#begin('step', this.#held, { duration_ms: this.#heldEnd - this.#held });
@@ -98,8 +94,7 @@ class Steps {
     return lane.step;
   }
 
-  /** @param {ToolCall} data @param {number} at */
-  #call(data, at) {
+  #call(/** @type {ToolCall} */ data, /** @type {number} */ at) {
     const known = this.#calls.get(data.call_id);
     if (!known && data.status === 'in_progress') {
       const lane = this.#lane(data);
@@ -119,16 +114,14 @@ class Steps {
   }
 
   // A person has allowed the call: no model was asked for it in this turn.
-  /** @param {string} id @param {Lane} lane */
-  #isAllowed(id, lane) {
+  #isAllowed(/** @type {string} */ id, /** @type {Lane} */ lane) {
     if (!this.record.ask.approval || lane.step && !lane.step.tools_only) return false;
     const asked = this.record.after?.events.findLast((e) => e.event === 'approval');
     const calls = asked && dataOf(asked.data)?.calls;
     return Array.isArray(calls) ? calls.some((c) => c?.call_id === id) : lane.step === null || lane.busy > 0;
   }
 
-  /** @param {string} name @param {string} key @param {any} data @param {number} at */
-  #part(name, key, data, at) {
+  #part(/** @type {string} */ name, /** @type {string} */ key, /** @type {any} */ data, /** @type {number} */ at) {
     const before = this.#open.get(key);
     if (before) before.duration_ms = at - before.started_ms;
     this.#open.delete(key);
@@ -146,15 +139,13 @@ class Steps {
     else [before.status, before.message] = ['warning', String(data.error_message ?? data.error_type ?? data.status)];
   }
 
-  /** @param {string} phase @param {number} at */
-  #phase(phase, at) {
+  #phase(/** @type {string} */ phase, /** @type {number} */ at) {
     if (Object.hasOwn(phases, phase)) this.#phases.set(phase, at);
     if (phase === 'composing' && Number.isNaN(this.#held)) this.#held = this.#lane({}).free = at;
     else if (phase !== 'composing' && !Number.isNaN(this.#held) && Number.isNaN(this.#heldEnd) && this.#lanes.size <= 1) this.#heldEnd = at;
   }
 
-  /** @param {Fault} fault @param {number} at */
-  #failure(fault, at) {
+  #failure(/** @type {Fault} */ fault, /** @type {number} */ at) {
     const message = `${fault.error_type}: ${fault.message}`;
     if (!fault.fatal) this.#begin('error', at, { duration_ms: 0, status: 'warning', message, ...who(fault) });
     else [this.turn.message, this.turn.status] = [message, fault.error_type === 'cancelled' ? 'info' : 'error'];
@@ -207,8 +198,7 @@ class Steps {
     }
   }
 
-  /** @param {number} ms @param {number} from */
-  #unseen(ms, from) { this.#begin('step', from, { duration_ms: ms, model: this.record.model }); }
+  #unseen(/** @type {number} */ ms, /** @type {number} */ from) { this.#begin('step', from, { duration_ms: ms, model: this.record.model }); }
 }
 
 /** Gives a model's call the time that the gateway measured. It ends when its last event was seen, and does not begin before the results that it read. @param {TraceStep} step @param {number} ms @param {TraceStep} before */

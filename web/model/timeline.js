@@ -42,8 +42,7 @@ export function rowsOf(trace, asked) {
   const rows = [];
   let turns = 0;
   const named = asked && [...known.values()].filter((s) => s.step_name === 'turn').length === 1;
-  /** @param {string} parent @param {number} level */
-  const walk = (parent, level) => {
+  const walk = (/** @type {string} */ parent, /** @type {number} */ level) => {
     const made = (below.get(parent) ?? []).map((step) => stepRow(step, level, step.step_name === 'turn' ? ++turns : 0));
     lay(made, speakerOf);
     for (const row of made) {
@@ -132,8 +131,7 @@ function callRow(c, id, level, within) {
   };
 }
 
-/** @param {Row} row */
-const endOf = (row) => row.from + row.ms;
+const endOf = (/** @type {Row} */ row) => row.from + row.ms;
 
 /** Rows of one speaker follow one another: one agent asks its model again when it has read the results. @param {Row} row */
 function speakerOf({ kind, step }) {

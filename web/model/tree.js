@@ -31,8 +31,7 @@ export class Tree {
     this.changed.add(of).add(part);
   }
 
-  /** @param {Branch} of @param {(part: Part) => boolean} gone */
-  drop(of, gone) {
+  drop(/** @type {Branch} */ of, /** @type {(part: Part) => boolean} */ gone) {
     const stay = of.parts.filter((p) => !gone(p));
     if (stay.length === of.parts.length) return;
     of.parts = stay;
@@ -59,16 +58,14 @@ export class Tree {
     return made;
   }
 
-  /** @param {import('./branch.js').Kind} kind @param {Branch} parent @param {import('./branch.js').State} state */
-  #joined(kind, parent, state) {
+  #joined(/** @type {import('./branch.js').Kind} */ kind, /** @type {Branch} */ parent, /** @type {import('./branch.js').State} */ state) {
     const fork = /** @type {Fork | undefined} */ (parent.parts.findLast((p) => p.kind === 'fork' && p.what === kind));
     if (!fork) return null;
     const isOpen = kind === 'draft' || fork.branches.some((b) => open.includes(b.state));
     return isOpen || (state === 'skipped' && fork.branches.every((b) => b.state === 'skipped')) ? fork : null;
   }
 
-  /** @param {import('./branch.js').Kind} kind @param {Branch} parent */
-  #fork(kind, parent) {
+  #fork(/** @type {import('./branch.js').Kind} */ kind, /** @type {Branch} */ parent) {
     if (kind === 'node' && !parent.parts.some((p) => p.kind === 'graph')) this.add(parent, { kind: 'graph' }, true);
     /** @type {Fork} */
     const fork = { kind: 'fork', what: kind, branches: [] };
@@ -88,8 +85,7 @@ export class Tree {
     return part;
   }
 
-  /** @param {Branch} of @param {string} content */
-  think(of, content) {
+  think(/** @type {Branch} */ of, /** @type {string} */ content) {
     let part = openPart(of, 'thoughts');
     if (!part) this.add(of, part = { kind: 'thoughts', text: '', cuts: 0, done: false });
     part.text += content;

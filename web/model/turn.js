@@ -51,8 +51,7 @@ export class Turn {
   /** @returns {Approval[]} its questions */
   get approvals() { return this.fold.turn.parts.flatMap((p) => (p.kind === 'approval' ? [p.approval] : [])); }
 
-  /** @param {string} event @param {any} data */
-  show(event, data) {
+  show(/** @type {string} */ event, /** @type {any} */ data) {
     this.isInterrupted = false;
     const aloud = this.fold.add({ id: this.record?.events.at(-1)?.id, event, data });
     if (event === 'approval') spoken.value = aloud;
@@ -78,8 +77,7 @@ export class Turn {
     });
   }
 
-  /** @param {Outcome} outcome */
-  end(outcome) {
+  end(/** @type {Outcome} */ outcome) {
     const { record } = this;
     if (!record) return;
     this.isInterrupted = false;

@@ -35,11 +35,9 @@ function same(node, token, last) {
   return inside.length > 0;
 }
 
-/** @param {Token} token */
-const shape = (token) => [token.type, token.ordered, token.start, token.lang, token.task, token.midLine, token.header?.map((/** @type {Token} */ c) => c.text)].join();
+const shape = (/** @type {Token} */ token) => [token.type, token.ordered, token.start, token.lang, token.task, token.midLine, token.header?.map((/** @type {Token} */ c) => c.text)].join();
 
-/** @param {Text} node @param {Token} before @param {Token} token */
-function grow(node, before, token) {
+function grow(/** @type {Text} */ node, /** @type {Token} */ before, /** @type {Token} */ token) {
   if (!token.text.startsWith(before.text)) return false;
   node.appendData(text(token.text.slice(before.text.length)).data);
   return true;
@@ -67,8 +65,7 @@ export function holder(node, token) {
   return node;
 }
 
-/** @param {Token} token @param {Node} parent */
-function block(token, parent) {
+function block(/** @type {Token} */ token, /** @type {Node} */ parent) {
   const node = shell(token);
   if (token.type === 'row') steer(/** @type {HTMLTableElement} */ (parent.parentNode), token.cells);
   // An item or a quote has one direction, as its marker or bar has one side. It is that of
@@ -110,8 +107,7 @@ function shell(token) {
   return el('p', { dir: 'auto' }, token.raw.trimEnd());
 }
 
-/** @param {boolean} checked */
-function checkbox(checked) {
+function checkbox(/** @type {boolean} */ checked) {
   const box = el('input', { type: 'checkbox', disabled: true, 'aria-label': checked ? 'done' : 'not done' });
   box.checked = checked;
   return box;
@@ -125,8 +121,7 @@ function code(info) {
     el('div', { class: 'code-head' }, el('span', {}, info?.split(/[\s{]/)[0] || 'code'), copyButton(whole)), pre);
 }
 
-/** @param {() => string} get */
-function copyButton(get) {
+function copyButton(/** @type {() => string} */ get) {
   const button = el('button', { type: 'button', class: 'plain', title: 'Copy this code' }, 'Copy');
   button.addEventListener('click', async () => {
     button.textContent = (await copyText(get())) ? 'Copied' : 'Not copied';
@@ -138,8 +133,7 @@ function copyButton(get) {
 /** A formula as its source, until it is set. @param {Token} token */
 const formula = (token) => el('span', { class: token.display ? 'math display' : 'math', 'data-tex': token.text, tabindex: token.display ? 0 : null, role: token.display ? 'math' : null, 'aria-label': token.display ? token.text : null }, token.raw.trim());
 
-/** @param {'th' | 'td'} tag @param {Token[]} cells */
-const row = (tag, cells) => el('tr', {}, ...cells.map((c) =>
+const row = (/** @type {'th' | 'td'} */ tag, /** @type {Token[]} */ cells) => el('tr', {}, ...cells.map((c) =>
   el(tag, { class: c.align === 'left' ? null : c.align, scope: tag === 'th' ? 'col' : null }, ...inlines(c.tokens))));
 
 /** @param {Token[]} [tokens] @param {boolean} [inLink]  links do not nest @returns {Node[]} */
@@ -158,8 +152,7 @@ function inlines(tokens = [], inLink = false) {
   return words ? [...nodes, text(words)] : nodes;
 }
 
-/** @param {Token} token @param {boolean} inLink */
-function inline(token, inLink) {
+function inline(/** @type {Token} */ token, /** @type {boolean} */ inLink) {
   switch (token.type) {
     case 'br': return el('br');
     case 'checkbox': return '';
@@ -195,8 +188,7 @@ function image(token, inLink) {
 /** @type {Record<string, string>} the references to characters that models write; others stay as they are */
 const characters = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', hellip: '…', ndash: '–', mdash: '—', larr: '←', rarr: '→', times: '×', copy: '©' };
 
-/** @param {string} s */
-const plain = (s) => s.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
+const plain = (/** @type {string} */ s) => s.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
   if (name) return Object.hasOwn(characters, name) ? characters[name] : whole;
   const code = decimal ? Number(decimal) : parseInt(hex, 16);
   return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code < 0xe000) ? String.fromCodePoint(code) : '\ufffd';

@@ -35,8 +35,7 @@ function peopleOf() {
   ];
 }
 
-/** @param {string} value */
-function chooseWho(value) {
+function chooseWho(/** @type {string} */ value) {
   const { agent: _, workflow: __, ...others } = choice.peek();
   const [kind, name] = [value.slice(0, value.indexOf(':')), value.slice(value.indexOf(':') + 1)];
   choice.value = kind ? { ...others, [kind]: name } : others;
@@ -61,8 +60,7 @@ export function Box() {
     if (who) chooseWho(who.value);
     submit(who ? text.slice(whole.length) : text);
   };
-  /** @param {KeyboardEvent} e */
-  const key = (e) => {
+  const key = (/** @type {KeyboardEvent} */ e) => {
     // 229 is the key of an input method that is not finished.
     if (e.isComposing || e.keyCode === 229) return;
     if (e.key === 'Enter' && !e.shiftKey && !coarse.matches) {
@@ -88,7 +86,7 @@ export function Box() {
       h('textarea', { id: 'input', ref: field, rows: Math.min(8, text.split('\n').length), 'aria-label': 'Message', 'aria-describedby': 'under', placeholder: conversation.turns.value.length > 0 ? texts.next : texts.ask, enterkeyhint: 'send', 'data-testid': 'input', onInput: (/** @type {any} */ e) => write(e.currentTarget.value), onKeyDown: key }),
       h('div', { class: 'bar' },
         forms.length > 0 || drafts.value ? h(Menu, { label: 'Answer format', icon: 'plus', items, testid: 'plus', class: 'up' }) : null,
-        people.length > 1 || workflows.value.length > 0 ? h(Picker, { options: [{ value: '', label: 'Auto', about: 'Whoever fits' }, ...people], value: choice.value.agent ? `agent:${choice.value.agent}` : choice.value.workflow ? `workflow:${choice.value.workflow}` : '', choose: chooseWho, filter: named, close: () => {} }) : null,
+        people.length > 1 || workflows.value.length > 0 ? h(Picker, { options: [{ value: '', label: 'Auto', about: 'The best fit' }, ...people], value: choice.value.agent ? `agent:${choice.value.agent}` : choice.value.workflow ? `workflow:${choice.value.workflow}` : '', choose: chooseWho, filter: named, close: () => {} }) : null,
         channel ? h(Chip, { words: `For ${titleOfChannel(channel)}`, remove: () => setChoice({ channel: undefined }) }) : null,
         wantsDrafts ? h(Chip, { words: 'Drafts', remove: () => setChoice({ drafts: undefined }) }) : null,
         h('span', { class: 'space' }),
@@ -97,8 +95,7 @@ export function Box() {
     h(Under, { count })));
 }
 
-/** @param {Partial<import('../model/conversation.js').Choice>} change */
-function setChoice(change) {
+function setChoice(/** @type {Partial<import('../model/conversation.js').Choice>} */ change) {
   const next = { ...choice.peek(), ...change };
   choice.value = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined));
 }
@@ -135,7 +132,7 @@ function Under({ count }) {
   else if (state === null) line = h('span', { 'data-testid': 'away' }, left > 0 ? `Not connected. Trying again in ${Math.ceil(left)} s.` : 'Not connected. Trying again.');
   else if (state?.status === 'draining') line = 'The gateway is about to restart.';
   else if (rests && left > 0) line = h('span', { 'data-testid': 'rests' }, `The model is resting, ${Math.ceil(left)} s`);
-  else if (keyless.length > 0) line = h('span', { 'data-testid': 'keyless' }, `The model has no key. Whoever runs this gateway must set ${listed([...new Set(keyless.map((m) => m.missing_key ?? ''))])}.`);
+  else if (keyless.length > 0) line = h('span', { 'data-testid': 'keyless' }, `The model has no key. The operator of this gateway must set ${listed([...new Set(keyless.map((m) => m.missing_key ?? ''))])}.`);
   else if (trial.value) line = 'The next message goes by EventSource.';
   else if (isDemo.value) line = texts.demo;
   return h('p', { class: 'under', id: 'under', 'data-testid': 'under' }, line);

@@ -13,8 +13,7 @@ import { Facts, Icon, useTicks } from './icon.js';
 /** @typedef {import('../model/question.js').Question} Question */
 /** @typedef {import('../model/conversation.js').Conversation} Conversation */
 
-/** @param {{ question: Question, conversation: Conversation, workflow: string }} props */
-export function Card({ question, conversation, workflow }) {
+export function Card(/** @type {{ question: Question, conversation: Conversation, workflow: string }} */ { question, conversation, workflow }) {
   const [isShown, setShown] = useState(false);
   const status = question.status.value;
   const root = useRef(/** @type {HTMLElement | null} */ (null));
@@ -33,8 +32,7 @@ export function Card({ question, conversation, workflow }) {
   }
   const head = headOf(approval, tools.value, workflow);
   const id = `ask-${approval.approval_id}`;
-  /** @param {Answer} answer */
-  const answer = (answer) => conversation.decide(question, answer, asUser.peek());
+  const answer = (/** @type {Answer} */ answer) => conversation.decide(question, answer, asUser.peek());
   const isBusy = status === 'sent' || conversation.running.value !== null;
   const Form = forms[approval.kind ?? (approval.calls?.length ? 'tool' : 'human')] ?? Unknown;
   return h('section', { class: 'ask', ref: root, tabindex: -1, 'data-testid': 'approval', 'data-kind': approval.kind, 'aria-labelledby': id },
@@ -44,16 +42,14 @@ export function Card({ question, conversation, workflow }) {
     h(Until, { at: Date.parse(approval.expires_at) }));
 }
 
-/** @param {{ at: number }} props */
-function Until({ at }) {
+function Until(/** @type {{ at: number }} */ { at }) {
   useTicks(5000, Number.isFinite(at));
   if (!Number.isFinite(at)) return null;
   const left = at - Date.now();
   return h('p', { class: 'until soft' }, left > 0 ? `Open for ${remaining(left)}` : 'The time to answer is over');
 }
 
-/** @param {number} ms */
-function remaining(ms) {
+function remaining(/** @type {number} */ ms) {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) return `${Math.ceil(ms / 1000)} s`;
   return minutes < 60 ? `${minutes} min` : minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.floor(minutes / 1440)} days`;
@@ -61,14 +57,12 @@ function remaining(ms) {
 
 /** @typedef {{ approval: Approval, answer: (answer: Answer) => void, isBusy: boolean }} FormProps */
 
-/** @param {FormProps} props */
-function ToolForm({ approval, answer, isBusy }) {
+function ToolForm(/** @type {FormProps} */ { approval, answer, isBusy }) {
   const calls = approval.calls ?? [];
   return calls.length > 1 ? h(ManyCalls, { calls, answer, isBusy }) : h(OneCall, { call: calls[0], answer, isBusy });
 }
 
-/** @param {{ call: Pending, answer: (answer: Answer) => void, isBusy: boolean }} props */
-function OneCall({ call, answer, isBusy }) {
+function OneCall(/** @type {{ call: Pending, answer: (answer: Answer) => void, isBusy: boolean }} */ { call, answer, isBusy }) {
   const [given, setGiven] = useState(/** @type {Record<string, unknown> | null | undefined} */ (undefined)); // undefined: it is not being changed
   const isBad = isDestructive(call, tools.value);
   const field = useRef(/** @type {HTMLElement | null} */ (null));
@@ -76,8 +70,7 @@ function OneCall({ call, answer, isBusy }) {
   useEffect(() => {
     if (isChanging) /** @type {HTMLElement | null | undefined} */ (field.current?.querySelector('input, textarea, select'))?.focus();
   }, [isChanging]);
-  /** @param {'approve' | 'reject'} action */
-  const decide = (action) => answer({ calls: [{ call_id: call.call_id, action }] });
+  const decide = (/** @type {'approve' | 'reject'} */ action) => answer({ calls: [{ call_id: call.call_id, action }] });
   const schema = tools.value.find((t) => t.name === call.tool_name)?.input_schema;
   if (isChanging) {
     return h('div', { class: 'body', ref: field }, h(Fields, { schema, values: call.arguments, label: `Arguments of ${call.tool_name}, as JSON`, change: setGiven }),
@@ -93,12 +86,10 @@ function OneCall({ call, answer, isBusy }) {
       call.truncated ? null : h('button', { type: 'button', class: 'plain', disabled: isBusy, 'data-testid': 'modify', onClick: () => setGiven(call.arguments ?? {}) }, h(Icon, { name: 'pencil', small: true }), 'Change')));
 }
 
-/** @param {{ calls: Pending[], answer: (answer: Answer) => void, isBusy: boolean }} props */
-function ManyCalls({ calls, answer, isBusy }) {
+function ManyCalls(/** @type {{ calls: Pending[], answer: (answer: Answer) => void, isBusy: boolean }} */ { calls, answer, isBusy }) {
   const [given, setGiven] = useState(/** @type {Record<string, 'approve' | 'reject'>} */ ({}));
   const count = Object.keys(given).length;
-  /** @param {'approve' | 'reject'} action */
-  const all = (action) => answer({ calls: calls.map((c) => ({ call_id: c.call_id, action })) });
+  const all = (/** @type {'approve' | 'reject'} */ action) => answer({ calls: calls.map((c) => ({ call_id: c.call_id, action })) });
   const isMixed = count > 0;
   const isBad = calls.some((c) => isDestructive(c, tools.value));
   return h('div', { class: 'body' }, calls.map((c) => h('div', { key: c.call_id, class: 'one-of', 'data-testid': 'pending-call', 'data-tool': c.tool_name },
@@ -111,8 +102,7 @@ function ManyCalls({ calls, answer, isBusy }) {
   h('button', { type: 'button', disabled: isBusy, 'data-testid': 'reject', onClick: () => all('reject') }, 'Deny all')));
 }
 
-/** @param {FormProps} props */
-function HumanForm({ approval, answer, isBusy }) {
+function HumanForm(/** @type {FormProps} */ { approval, answer, isBusy }) {
   const { schema } = approval;
   const [given, setGiven] = useState(/** @type {Record<string, unknown> | null} */ (startValues(schema)));
   const [message, setMessage] = useState('');
@@ -123,8 +113,7 @@ function HumanForm({ approval, answer, isBusy }) {
       h('button', { type: 'button', disabled: isBusy, 'data-testid': 'reject', onClick: () => answer({ action: 'reject', ...said }) }, 'Reject')));
 }
 
-/** @param {FormProps} props */
-function OutcomeForm({ approval, answer, isBusy }) {
+function OutcomeForm(/** @type {FormProps} */ { approval, answer, isBusy }) {
   const [result, setResult] = useState(/** @type {string | null} */ (null));
   const calls = approval.calls ?? [];
   return h('div', { class: 'body' }, calls.map((c) => h('div', { key: c.call_id, class: 'well', 'data-testid': 'pending-call', 'data-tool': c.tool_name }, h(Facts, { of: c.arguments }))),

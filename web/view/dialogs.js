@@ -8,8 +8,7 @@ import { dialog, setTheme, theme } from './state.js';
 
 /** @typedef {import('../vendor/preact.js').Child} Child */
 
-/** @param {{ name: string, title: string, children: Child }} props */
-function Dialog({ name, title, children }) {
+function Dialog(/** @type {{ name: string, title: string, children: Child }} */ { name, title, children }) {
   const root = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const isOpen = dialog.value === name;
   useEffect(() => {

@@ -66,8 +66,7 @@ export function setWidth(pixels) {
   document.adoptedStyleSheets = [sheet];
 }
 
-/** @param {Node} node @param {Child[]} children */
-function fill(node, children) {
+function fill(/** @type {Node} */ node, /** @type {Child[]} */ children) {
   for (const child of children) {
     if (child) node.appendChild(typeof child === 'string' ? text(child) : child);
   }
@@ -79,8 +78,7 @@ export function set(node, ...children) {
   fill(node, children);
 }
 
-/** @param {string} s */
-export const text = (s) => document.createTextNode(visible(s));
+export const text = (/** @type {string} */ s) => document.createTextNode(visible(s));
 
 /** Characters that turn the direction of what follows could make a text, a link or a file name read as another one. They are written out instead. @param {string} s */
 export const visible = (s) =>

@@ -11,8 +11,7 @@ let colours = null;
 /** @type {Promise<any> | null} */
 let formulas = null;
 
-/** @param {() => void} work */
-const whenIdle = (work) => ('requestIdleCallback' in globalThis ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 50));
+const whenIdle = (/** @type {() => void} */ work) => ('requestIdleCallback' in globalThis ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 50));
 
 /** Dresses the blocks of a text that will not change any more. @param {Node[]} blocks */
 export function dress(blocks) {
@@ -27,8 +26,7 @@ export function dress(blocks) {
   }
 }
 
-/** @param {Element} block */
-async function colour(block) {
+async function colour(/** @type {Element} */ block) {
   const language = block.firstElementChild?.firstElementChild?.textContent?.toLowerCase() ?? '';
   const [piece, more] = block.querySelectorAll('pre > code');
   const source = piece?.textContent ?? '';
@@ -47,8 +45,7 @@ function scopeNode(scope) {
   return el('span', { class: scope.scope ? `hl-${scope.scope.replaceAll(/\W+/g, '-')}` : null }, ...scope.children.map(scopeNode));
 }
 
-/** @param {Element} node */
-async function typeset(node) {
+async function typeset(/** @type {Element} */ node) {
   const source = node.getAttribute('data-tex') ?? '';
   if (source.length > longestFormula || node.childElementCount > 0) return;
   formulas ??= import('../vendor/katex.js').then(() => styleSheet('vendor/katex.css'));

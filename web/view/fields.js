@@ -21,8 +21,7 @@ export function Fields({ schema, values, label, change }) {
 
 let last = 0;
 
-/** @param {{ name: string, property: Schema, value: unknown, isNeeded: boolean, put: (value: unknown) => void }} props */
-function Field({ name, property, value, isNeeded, put }) {
+function Field(/** @type {{ name: string, property: Schema, value: unknown, isNeeded: boolean, put: (value: unknown) => void }} */ { name, property, value, isNeeded, put }) {
   const [id] = useState(() => `field-${++last}`);
   const kind = fieldOf(property);
   const isNumber = kind === 'number';
@@ -53,8 +52,7 @@ function JSONLine({ common, value, put }) {
   } });
 }
 
-/** @param {{ values: Record<string, unknown>, label: string, change: (values: Record<string, unknown> | null) => void }} props */
-function JSONField({ values, label, change }) {
+function JSONField(/** @type {{ values: Record<string, unknown>, label: string, change: (values: Record<string, unknown> | null) => void }} */ { values, label, change }) {
   const [text, setText] = useState(() => JSON.stringify(values, null, 2));
   const isBad = objectOf(text) === null;
   return h('div', { class: 'field' }, h('textarea', { class: 'mono', rows: 6, value: text, spellcheck: false, 'aria-label': label, 'aria-invalid': isBad ? 'true' : undefined, 'data-testid': 'arguments', onInput: (/** @type {any} */ e) => {

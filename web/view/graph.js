@@ -35,8 +35,7 @@ export class Graph {
   /** @type {Map<Workflow['edges'][number], Element>} */
   #lines = new Map();
 
-  /** @param {Element} root @param {Turn} turn @param {Workflow} workflow */
-  constructor(root, turn, workflow) {
+  constructor(/** @type {Element} */ root, /** @type {Turn} */ turn, /** @type {Workflow} */ workflow) {
     this.turn = turn;
     this.workflow = workflow;
     this.#at = workflow.nodes[0]?.id ?? '';
@@ -72,8 +71,7 @@ export class Graph {
     if (isHere) this.#focus(this.#at);
   }
 
-  /** @param {import('../model/layout.js').Line} line */
-  #line({ edge, points, label, at }) {
+  #line(/** @type {import('../model/layout.js').Line} */ { edge, points, label, at }) {
     const { line, head } = arrow(points);
     const said = edge.match ?? edge.condition;
     const node = svg('g', { class: 'edge', 'aria-hidden': 'true' }, said ? svg('title', {}, short(said)) : null,
@@ -83,8 +81,7 @@ export class Graph {
     return node;
   }
 
-  /** @param {import('../model/layout.js').Box} box */
-  #node({ id, x, y, width, height }) {
+  #node(/** @type {import('../model/layout.js').Box} */ { id, x, y, width, height }) {
     const { type = '' } = this.workflow.nodes.find((n) => n.id === id) ?? {};
     const [left, top] = [x - width / 2, y - height / 2];
     const shape = type === 'condition'
@@ -120,8 +117,7 @@ export class Graph {
     this.#list(known);
   }
 
-  /** @param {Map<string, Branch>} known */
-  #list(known) {
+  #list(/** @type {Map<string, Branch>} */ known) {
     set(this.#rows, ...this.workflow.nodes.map(({ id, type, agent, tool }) => {
       const branch = known.get(id);
       const next = this.workflow.edges.filter((e) => e.from === id).map((e) => `${e.to}${e.match ? ` (${e.match})` : e.condition ? ` (if ${e.condition})` : ''}`);
@@ -130,8 +126,7 @@ export class Graph {
     }));
   }
 
-  /** @param {KeyboardEvent} event */
-  #key(event) {
+  #key(/** @type {KeyboardEvent} */ event) {
     const { boxes } = this.#plan;
     if (event.key === 'Enter' || event.key === ' ') this.#open(this.#at);
     else if (event.key === 'Home') this.#focus(boxes[0].id);
@@ -141,16 +136,14 @@ export class Graph {
     event.preventDefault();
   }
 
-  /** @param {string} id */
-  #focus(id) {
+  #focus(/** @type {string} */ id) {
     for (const [name, node] of this.#nodes) attribute(node, 'tabindex', name === id ? 0 : -1);
     this.#at = id;
     const node = /** @type {SVGElement | undefined} */ (this.#nodes.get(id));
     node?.focus();
   }
 
-  /** @param {string} id */
-  #open(id) {
+  #open(/** @type {string} */ id) {
     const found = branches(this.turn).find(({ branch }) => branch.id === id);
     const row = found && document.getElementById(`branch-${found.of.key}-node-${id.replace(/\W/g, '_')}`);
     if (!row) return void (spoken.value = `${id} has not begun`);

@@ -32,8 +32,7 @@ export function KeyCard() {
   const { refused } = door.value;
   useEffect(() => { field.current?.focus(); field.current?.select(); }, [door.value]);
   const words = fault || (refused ? texts.wrongKey : '');
-  /** @param {Event} e */
-  const use = (e) => {
+  const use = (/** @type {Event} */ e) => {
     e.preventDefault();
     const text = field.current?.value ?? '';
     if (!text.trim()) return;

@@ -7,8 +7,7 @@ import { h } from './h.js';
 
 /** @typedef {import('../vendor/preact.js').Child} Child */
 
-/** @param {{ name: string, small?: boolean }} icon */
-export function Icon({ name, small }) {
+export function Icon(/** @type {{ name: string, small?: boolean }} */ { name, small }) {
   const edge = small ? 16 : 18;
   return h('svg', { class: 'glyph', width: edge, height: edge, viewBox: '0 0 24 24', fill: 'none', stroke: 'currentColor', 'stroke-width': 1.75, 'stroke-linecap': 'round', 'stroke-linejoin': 'round', 'aria-hidden': 'true' },
     ...(icons[name] ?? []).map(([tag, shape]) => h(tag, shape)));
@@ -61,8 +60,7 @@ export function Facts({ of }) {
   return h('dl', { class: 'kv' }, ...rows.flatMap(([name, value]) => [h('dt', { dir: 'auto' }, name), h('dd', { dir: 'auto' }, value)]));
 }
 
-/** @param {unknown} value */
-function lineOf(value) {
+function lineOf(/** @type {unknown} */ value) {
   const line = typeof value === 'string' ? value : JSON.stringify(value) ?? '';
   return line === value || line.length < 80 ? line : JSON.stringify(value, null, 2);
 }

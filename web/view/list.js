@@ -39,8 +39,7 @@ export function List() {
       h(IconButton, { icon: 'settings-2', label: 'Settings', 'data-testid': 'settings', onClick: () => { dialog.value = 'settings'; } })));
 }
 
-/** @param {Entry} entry */
-function dayOf({ at }) {
+function dayOf(/** @type {Entry} */ { at }) {
   const today = new Date();
   const day = new Date(at);
   if (day.toDateString() === today.toDateString()) return 'Today';
@@ -48,8 +47,7 @@ function dayOf({ at }) {
   return day.toDateString() === today.toDateString() ? 'Yesterday' : 'Earlier';
 }
 
-/** @param {{ entry: Entry }} props */
-function Talk({ entry }) {
+function Talk(/** @type {{ entry: Entry }} */ { entry }) {
   const { id, title } = entry;
   const [asks, setAsks] = useState(/** @type {'' | 'rename' | 'delete'} */ (''));
   const root = useRef(/** @type {HTMLElement | null} */ (null));
@@ -57,8 +55,7 @@ function Talk({ entry }) {
   const isHere = current.value.id === id && !inbox.value;
   useEffect(() => { if (asks) /** @type {HTMLElement | null | undefined} */ (root.current?.querySelector('input, .confirm button'))?.focus(); }, [asks]);
   const end = () => { setAsks(''); setTimeout(() => root.current?.querySelector('a')?.focus(), 0); };
-  /** @param {KeyboardEvent} e */
-  const escape = (e) => { if (e.key === 'Escape') { e.stopPropagation(); end(); } };
+  const escape = (/** @type {KeyboardEvent} */ e) => { if (e.key === 'Escape') { e.stopPropagation(); end(); } };
   if (asks === 'rename') {
     return h('li', { class: 'talk', ref: root }, h('form', { class: 'rename', onSubmit: (/** @type {Event} */ e) => { e.preventDefault(); rename(id, root.current?.querySelector('input')?.value ?? ''); end(); }, onKeyDown: escape },
       h('input', { type: 'text', 'aria-label': 'Title', value: title, maxlength: 200, 'data-testid': 'title-field' })));

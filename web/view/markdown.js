@@ -70,11 +70,9 @@ export class Markdown {
     this.#dressed = all.length;
   }
 
-  /** @param {string} source */
-  #guess(source) { return read(source, { ...this.#links }, true); }
+  #guess(/** @type {string} */ source) { return read(source, { ...this.#links }, true); }
 
-  /** @param {string} source */
-  #read(source) {
+  #read(/** @type {string} */ source) {
     const known = Object.keys(this.#links).length;
     const tokens = read(source, this.#links, false);
     this.#late ||= this.root.childNodes.length > 0 && Object.keys(this.#links).length > known;
@@ -157,11 +155,9 @@ export function prose(attributes, text) {
   return root;
 }
 
-/** @param {Token[]} tokens */
-const lengthOf = (tokens) => tokens.reduce((n, t) => n + t.raw.length, 0);
+const lengthOf = (/** @type {Token[]} */ tokens) => tokens.reduce((n, t) => n + t.raw.length, 0);
 
-/** @param {string} s */
-const tidy = (s) => s.replace(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
+const tidy = (/** @type {string} */ s) => s.replace(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
 
 /** Where to cut a text before a limit: after a space if there is one near, and never within a code point. @param {string} s @param {number} limit */
 function cutBefore(s, limit) {

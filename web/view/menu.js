@@ -7,8 +7,7 @@ import { Icon } from './icon.js';
 
 /** @typedef {{ label: string, about?: string, icon?: string, kind?: 'menuitem' | 'menuitemradio' | 'menuitemcheckbox', isOn?: boolean, data?: Record<string, string>, act: () => void }} Item */
 
-/** @param {import('../vendor/hooks.js').Ref<HTMLElement | null>} root @param {boolean} isOpen @param {() => void} close */
-function useClosing(root, isOpen, close) {
+function useClosing(/** @type {import('../vendor/hooks.js').Ref<HTMLElement | null>} */ root, /** @type {boolean} */ isOpen, /** @type {() => void} */ close) {
   useEffect(() => {
     if (!isOpen) return;
     const outside = (/** @type {Event} */ e) => { if (!root.current?.contains(/** @type {Node} */ (e.target))) close(); };
@@ -29,8 +28,7 @@ export function Menu({ label, icon, items, class: name = '', testid, small }) {
   const button = () => root.current?.querySelector('button')?.focus();
   useClosing(root, isOpen, () => setOpen(false));
   useLayoutEffect(() => { if (isOpen) /** @type {HTMLElement | null | undefined} */ (list.current?.querySelector('[role^=menuitem]'))?.focus(); }, [isOpen]);
-  /** @param {KeyboardEvent} e */
-  const key = (e) => {
+  const key = (/** @type {KeyboardEvent} */ e) => {
     const all = [.../** @type {NodeListOf<HTMLElement>} */ (list.current?.querySelectorAll('[role^=menuitem]') ?? [])];
     const at = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     const to = { ArrowDown: (at + 1) % all.length, ArrowUp: (at - 1 + all.length) % all.length, Home: 0, End: all.length - 1 }[e.key];
@@ -65,8 +63,7 @@ export function Picker({ options, value, choose, filter = null, close = () => {}
   const wanted = (filter ?? written).toLowerCase();
   const fitting = options.filter((o) => `${o.label} ${o.about}`.toLowerCase().includes(wanted));
   const pick = (/** @type {string} */ to) => { shut(); choose(to); if (filter === null) root.current?.querySelector('button')?.focus(); };
-  /** @param {KeyboardEvent} e */
-  const key = (e) => {
+  const key = (/** @type {KeyboardEvent} */ e) => {
     if (e.key === 'ArrowDown') setAt(Math.min(at + 1, fitting.length - 1));
     else if (e.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
     else if (e.key === 'Enter' && fitting[at]) pick(fitting[at].value);

@@ -7,8 +7,7 @@ import { prose } from './markdown.js';
 import { marked } from './whatsapp.js';
 import { counted, number, size } from '../words.js';
 
-/** @param {ChannelMessage} message */
-export function preview(message) {
+export function preview(/** @type {ChannelMessage} */ message) {
   const { channel, sequence, total } = message;
   const part = total > 1 ? `, part ${sequence} of ${total}` : '';
   return el('section', { class: 'message', 'data-testid': 'channel-message', 'data-channel': channel, 'aria-label': `${titleOf(channel)}${part}` },
@@ -17,15 +16,13 @@ export function preview(message) {
     el('p', { class: 'soft small', 'data-testid': 'counter' }, figures(message)));
 }
 
-/** @param {ChannelMessage} message */
-function body(message) {
+function body(/** @type {ChannelMessage} */ message) {
   if (message.html !== undefined) return mail(message);
   if (message.card) return el('div', { class: 'adaptive' }, ...elements(message.card.body));
   return el('div', { class: 'phone', dir: 'auto' }, ...(message.channel === 'whatsapp' ? marked(message.content) : [message.content]));
 }
 
-/** @param {ChannelMessage} message */
-function mail({ subject, text, html }) {
+function mail(/** @type {ChannelMessage} */ { subject, text, html }) {
   return el('div', { class: 'mail' },
     el('p', { dir: 'auto' }, el('span', { class: 'soft' }, 'Subject: '), subject),
     frame(html ?? '', `The e-mail: ${subject ?? ''}`),
@@ -67,7 +64,6 @@ function table({ rows = [], firstRowAsHeaders = true }) {
   return el('div', { class: 'prose' }, el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, el('table', {}, el('tbody', {}, ...lines))));
 }
 
-/** @param {CardElement} node */
-function block({ text = '', style, weight }) {
+function block(/** @type {CardElement} */ { text = '', style, weight }) {
   return prose({ class: style === 'heading' || weight === 'Bolder' ? 'prose strong' : 'prose', dir: 'auto' }, text);
 }

@@ -26,8 +26,7 @@ export function Shell() {
     h('p', { class: 'off', role: 'status', id: 'status' }, spoken.value));
 }
 
-/** @param {{ isBehind: boolean }} props */
-function Chat({ isBehind }) {
+function Chat(/** @type {{ isBehind: boolean }} */ { isBehind }) {
   const conversation = current.value;
   const isEmpty = conversation.turns.value.length === 0 && !conversation.isMissing.value && openQuestions(conversation).length === 0;
   const needsKey = door.value.wanted;
@@ -45,8 +44,7 @@ function Chat({ isBehind }) {
       : h('div', { class: `stage${isEmpty ? ' hello' : ''}`, 'data-testid': isEmpty ? 'empty' : undefined }, isEmpty ? h(Welcome, {}) : h(Log, { key: conversation.id }), h(Box, {}), isEmpty ? h(Examples, {}) : null));
 }
 
-/** @param {{ id: string }} props */
-function CopyLink({ id }) {
+function CopyLink(/** @type {{ id: string }} */ { id }) {
   const [done, setDone] = useState(false);
   return h(IconButton, { icon: done ? 'check' : 'link', label: done ? 'Copied' : 'Copy link', 'data-testid': 'copy-link', onClick: async () => { setDone(await copyText(linkOf(id))); setTimeout(() => setDone(false), 1500); } });
 }
@@ -82,8 +80,7 @@ function Developer() {
 
 const regions = ['#list', '#log', '#input', '#panel'];
 
-/** @param {KeyboardEvent} e */
-export function shortcut(e) {
+export function shortcut(/** @type {KeyboardEvent} */ e) {
   const at = /** @type {HTMLElement | null} */ (document.activeElement);
   const isWriting = at?.matches('input, textarea, select') ?? false;
   const isCtrl = e.ctrlKey || e.metaKey;
@@ -103,8 +100,7 @@ function openSearch() {
   setTimeout(() => document.getElementById('search')?.focus(), 0);
 }
 
-/** @param {Element | null} at @param {number} step */
-function nextRegion(at, step) {
+function nextRegion(/** @type {Element | null} */ at, /** @type {number} */ step) {
   const all = regions.flatMap((name) => /** @type {HTMLElement | null} */ (document.querySelector(name)) ?? []).filter((n) => !n.closest('[inert]'));
   const now = all.findIndex((n) => n === at || n.contains(at));
   const next = all[(now + step + all.length) % all.length];

@@ -26,8 +26,7 @@ wide.addEventListener('change', () => {
   if (!wide.matches) developer.value = false;
 });
 
-/** @param {boolean} isOpen */
-export function setDeveloper(isOpen) {
+export function setDeveloper(/** @type {boolean} */ isOpen) {
   developer.value = isOpen;
   if (isWide.peek()) keepSetting('developer', isOpen);
 }
@@ -39,8 +38,7 @@ export function openDeveloper(turn, at = 'trace') {
   setDeveloper(true);
 }
 
-/** @param {string} text */
-export function write(text) {
+export function write(/** @type {string} */ text) {
   box.value = text;
   const { id, isNew } = current.peek();
   keepDraft(isNew ? '' : id, text);
@@ -60,8 +58,7 @@ export function readDraft() {
 
 export function focusBox() { document.getElementById('input')?.focus(); }
 
-/** @param {string} name */
-export function setTheme(name) {
+export function setTheme(/** @type {string} */ name) {
   theme.value = name;
   if (name === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;

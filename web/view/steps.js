@@ -21,8 +21,7 @@ let last = 0;
 /** A name for a part that stays as long as the part. @param {object} of */
 const keyOf = (of) => keys.get(of) ?? (keys.set(of, `part-${++last}`), /** @type {string} */ (keys.get(of)));
 
-/** @param {{ turn: Turn, workflow: string }} props */
-export function Steps({ turn, workflow }) {
+export function Steps(/** @type {{ turn: Turn, workflow: string }} */ { turn, workflow }) {
   turn.version.value;
   const isFlow = turn.fold.turn.parts.some((p) => p.kind === 'graph');
   const [isOpen, setOpen] = useState(/** @type {boolean | null} */ (null)); // null: nobody has touched it
@@ -37,8 +36,7 @@ export function Steps({ turn, workflow }) {
     opened ? h(Trail, { of: turn.fold.turn, turn, isTop: true }) : null);
 }
 
-/** @param {{ of: Branch, turn: Turn, isTop?: boolean }} props */
-function Trail({ of, turn, isTop = false }) {
+function Trail(/** @type {{ of: Branch, turn: Turn, isTop?: boolean }} */ { of, turn, isTop = false }) {
   turn.version.value;
   const parts = isTop ? of.parts.filter((p) => !['text', 'message', 'approval'].includes(p.kind) && !(p.kind === 'fault' && p.fault.fatal)) : of.parts;
   return h('ul', { class: 'trail' }, parts.map((part) => h('li', { key: keyOf(part), class: `step-${part.kind}` }, h(Step, { part, turn }))));
@@ -65,8 +63,7 @@ function Step({ part, turn }) {
 const row = (icon, name, more = '', ms, testid) => h('div', { class: 'step', 'data-testid': testid },
   h(Icon, { name: icon, small: true }), h('span', { dir: 'auto' }, name), more ? h('span', { class: 'soft', dir: 'auto' }, more) : null, ms === undefined ? null : h('span', { class: 'at' }, duration(ms)));
 
-/** @param {{ part: import('../model/branch.js').Thoughts, turn: Turn }} props */
-function Thoughts({ part, turn }) {
+function Thoughts(/** @type {{ part: import('../model/branch.js').Thoughts, turn: Turn }} */ { part, turn }) {
   turn.version.value;
   const [isOpen, setOpen] = useState(false);
   return h('details', { class: 'thoughts', 'data-testid': 'thoughts', open: isOpen, onToggle: (/** @type {any} */ e) => setOpen(e.currentTarget.open) },
@@ -85,8 +82,7 @@ function Text({ part, turn }) {
 /** @type {Record<string, string>} */
 const callStates = { in_progress: 'runs', progress: 'runs', completed: '', failed: 'did not work', unknown: 'its end is not known', client_required: 'for the client to run' };
 
-/** @param {{ part: import('../model/branch.js').Tool, turn: Turn }} props */
-function Call({ part, turn }) {
+function Call(/** @type {{ part: import('../model/branch.js').Tool, turn: Turn }} */ { part, turn }) {
   turn.version.value;
   const { call, lost, whole, notice } = part;
   const isDenied = call.error_type === 'approval_rejected';
@@ -115,16 +111,14 @@ export function Folded({ text, cut }) {
 /** @type {Record<string, string>} */
 const forkNames = { agent: 'Agents', node: 'Nodes of the workflow', delegate: 'Sub-agents', draft: 'Drafts' };
 
-/** @param {{ fork: import('../model/branch.js').Fork, turn: Turn }} props */
-function Fork({ fork, turn }) {
+function Fork(/** @type {{ fork: import('../model/branch.js').Fork, turn: Turn }} */ { fork, turn }) {
   turn.version.value;
   return h('div', { class: 'fork', role: 'group', 'aria-label': forkNames[fork.what], 'data-testid': `${fork.what}s` }, fork.branches.map((b) => h(BranchRow, { key: keyOf(b), branch: b, turn })));
 }
 
 const quiet = ['done', 'skipped', 'next', 'struck', 'stopped'];
 
-/** @param {{ branch: Branch, turn: Turn }} props */
-function BranchRow({ branch, turn }) {
+function BranchRow(/** @type {{ branch: Branch, turn: Turn }} */ { branch, turn }) {
   turn.version.value;
   const { name, type, kind, state, ms, note, task, parts } = branch;
   const [touched, setTouched] = useState(/** @type {boolean | null} */ (null));
@@ -138,8 +132,7 @@ function BranchRow({ branch, turn }) {
     isOpen ? h('div', { class: 'inside' }, task.trim() ? h('p', { class: 'soft', dir: 'auto' }, `Asked: ${task.slice(0, 5000)}`) : null, h(Trail, { of: branch, turn })) : null);
 }
 
-/** @param {{ checks: import('../model/checks.js').Checks, turn: Turn }} props */
-function Checked({ checks, turn }) {
+function Checked(/** @type {{ checks: import('../model/checks.js').Checks, turn: Turn }} */ { checks, turn }) {
   turn.version.value;
   const { phases: all, open, passed, failed, receipt } = checks;
   /** @type {(Partial<Criterion> & { id: string })[]} */
@@ -159,8 +152,7 @@ const outcomes = {
   observed: 'Checked afterwards', not_evaluated: 'Not checked',
 };
 
-/** @param {Partial<Criterion>} c */
-function notesOf({ by, must = true, planned, not_applicable: without, failed_first: first }) {
+function notesOf(/** @type {Partial<Criterion>} */ { by, must = true, planned, not_applicable: without, failed_first: first }) {
   const notes = [by === 'judge' && 'judged', planned && 'planned', without && 'not applicable', first && 'failed at first', !must && 'optional'].filter(Boolean);
   return notes.length > 0 ? ` (${notes.join(', ')})` : '';
 }

@@ -46,12 +46,10 @@ export function TurnView({ turn, isLast, goesOn }) {
       turn.isRunning || goesOn ? null : h(Actions, { turn, isBusy, retry: () => again() })));
 }
 
-/** @param {{ turn: Turn, conversation: Conversation, isBusy: boolean, edit: () => void }} props */
-function Message({ turn, conversation, isBusy, edit }) {
+function Message(/** @type {{ turn: Turn, conversation: Conversation, isBusy: boolean, edit: () => void }} */ { turn, conversation, isBusy, edit }) {
   const all = conversation.siblings(turn);
   const at = all.indexOf(turn);
-  /** @param {number} step */
-  const turnTo = (step) => conversation.choose(all[at + step]);
+  const turnTo = (/** @type {number} */ step) => conversation.choose(all[at + step]);
   return h('div', { class: 'asked' },
     h('div', { class: 'bubble question', dir: 'auto', 'data-testid': 'question' }, h('span', { class: 'off' }, 'You: '), turn.input),
     h('div', { class: 'acts' },
@@ -62,8 +60,7 @@ function Message({ turn, conversation, isBusy, edit }) {
       isBusy ? null : h(IconButton, { icon: 'pencil', label: 'Edit message', 'data-testid': 'edit', onClick: edit })));
 }
 
-/** @param {{ text: string, close: () => void, send: (text: string) => void }} props */
-function Editor({ text, close, send }) {
+function Editor(/** @type {{ text: string, close: () => void, send: (text: string) => void }} */ { text, close, send }) {
   const [value, setValue] = useState(text);
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useEffect(() => { field.current?.focus(); }, []);
@@ -110,8 +107,7 @@ function ChannelMessage({ message }) {
 /** Text that was taken back a moment ago. @param {{ turn: Turn }} props */
 const Struck = ({ turn }) => (turn.struck.value ? h('p', { class: 'taken', 'aria-hidden': 'true', 'data-testid': 'taken' }, h('del', null, turn.struck.value)) : null);
 
-/** @param {{ note: import('../model/notes.js').Note, run: Record<string, () => void> }} props */
-function Note({ note, run }) {
+function Note(/** @type {{ note: import('../model/notes.js').Note, run: Record<string, () => void> }} */ { note, run }) {
   const [began] = useState(() => performance.now());
   const left = (/** @type {number} */ wait) => Math.ceil((began + wait - performance.now()) / 1000);
   useTicks(500, note.acts.some((a) => left(a.wait) > 0));
@@ -121,8 +117,7 @@ function Note({ note, run }) {
       note.acts.length > 0 ? h('div', { class: 'btns' }, note.acts.map(({ label, kind, wait }) => h('button', { key: kind, type: 'button', 'data-testid': kind, disabled: left(wait) > 0, onClick: run[kind] }, left(wait) > 0 ? `${label} in ${left(wait)} s` : label))) : null));
 }
 
-/** @param {{ turn: Turn, isBusy: boolean, retry: () => void }} props */
-function Actions({ turn, isBusy, retry }) {
+function Actions(/** @type {{ turn: Turn, isBusy: boolean, retry: () => void }} */ { turn, isBusy, retry }) {
   turn.version.value;
   const text = turn.record?.done?.final_output || turn.answer;
   const isAsked = openQuestions(current.value).some((q) => q.record === turn.record);

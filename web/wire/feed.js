@@ -75,8 +75,7 @@ export class Feed {
     return left.length === 0 ? null : left.reduce((a, b) => (at(b) > at(a) ? b : a));
   }
 
-  /** @param {Source} source */
-  async #read(source) {
+  async #read(/** @type {Source} */ source) {
     const reply = await ask(`tasks?${new URLSearchParams(source.query)}`);
     source.tasks = Array.isArray(reply.tasks) ? reply.tasks : [];
     source.ended = !reply.next_cursor;

@@ -5,7 +5,7 @@ import { computed, signal } from '../vendor/signals.js';
 import { askForKey, call, isShown, isWanted, onUnreachable } from './credential.js';
 
 const every = 15_000;
-const soon = 3000; // while the gateway is away
+const soon = 3000; // while the gateway is unavailable
 const mostPages = 5; // of one list of questions
 export const offlineModel = 'offline-demo';
 
@@ -44,8 +44,7 @@ export async function getJSON(path) {
 /** The conversations whose questions this person may see without authentication. @type {() => string[]} */
 let conversations = () => [];
 
-/** @param {() => string[]} list */
-export function start(list) {
+export function start(/** @type {() => string[]} */ list) {
   conversations = list;
   onUnreachable(() => { if (ready.peek()) refresh(); });
   document.addEventListener('visibilitychange', schedule);

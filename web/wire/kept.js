@@ -53,8 +53,7 @@ export async function goOn(outcome, again, events, listener, signal) {
   return outcome;
 }
 
-/** @param {number} ms @param {AbortSignal} signal */
-function pause(ms, signal) {
+function pause(/** @type {number} */ ms, /** @type {AbortSignal} */ signal) {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
     signal.addEventListener('abort', resolve, { once: true });

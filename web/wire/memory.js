@@ -15,8 +15,7 @@ function readAll() {
   }
 }
 
-/** @param {Record<string, any>} all */
-function writeAll(all) {
+function writeAll(/** @type {Record<string, any>} */ all) {
   try {
     if (Object.keys(all).length > 0) sessionStorage.setItem(name, JSON.stringify(all));
     else sessionStorage.removeItem(name);
@@ -25,11 +24,9 @@ function writeAll(all) {
   }
 }
 
-/** @param {Kept} turn */
-export const remember = (turn) => writeAll({ ...readAll(), [turn.conversation]: turn });
+export const remember = (/** @type {Kept} */ turn) => writeAll({ ...readAll(), [turn.conversation]: turn });
 
-/** @param {string} conversation */
-export function forget(conversation) {
+export function forget(/** @type {string} */ conversation) {
   const { [conversation]: _, ...others } = readAll();
   writeAll(others);
 }

@@ -30,8 +30,7 @@ export class Parser {
     return frames;
   }
 
-  /** @param {string} line */
-  #line(line) {
+  #line(/** @type {string} */ line) {
     if (line === '') return this.#dispatch();
     const colon = line.indexOf(':');
     if (colon === 0) this.comments++;

@@ -49,8 +49,7 @@ export function recallTalk(conversation) {
   return Array.isArray(turns) ? turns.filter(isPast) : [];
 }
 
-/** @param {any} t */
-const isPast = (t) => ['input', 'answer', 'line', 'task', 'turn'].every((name) => typeof t?.[name] === 'string') && typeof t.at === 'number';
+const isPast = (/** @type {any} */ t) => ['input', 'answer', 'line', 'task', 'turn'].every((name) => typeof t?.[name] === 'string') && typeof t.at === 'number';
 
 /** Forgets a conversation. @param {string} id */
 export function forgetTalk(id) {
@@ -74,11 +73,9 @@ export function talks() {
 /** @param {string} id  of a conversation; empty: one that has not begun */
 export const draftOf = (id) => String(read(tab, drafts + id) ?? '');
 
-/** @param {string} id @param {string} text */
-export const keepDraft = (id, text) => write(tab, drafts + id, text === '' ? undefined : text);
+export const keepDraft = (/** @type {string} */ id, /** @type {string} */ text) => write(tab, drafts + id, text === '' ? undefined : text);
 
 /** A setting of this browser. @param {string} name @returns {any} */
 export const setting = (name) => read(browser, `sluice.${name}`);
 
-/** @param {string} name @param {unknown} value */
-export const keepSetting = (name, value) => write(browser, `sluice.${name}`, value);
+export const keepSetting = (/** @type {string} */ name, /** @type {unknown} */ value) => write(browser, `sluice.${name}`, value);

@@ -14,10 +14,6 @@ import { Parser } from './sse.js';
  * @property {() => void} interrupted  the rest is asked for
  */
 
-// Proxies commonly allow a request line of 8 KiB. A ticket has no more than an address would
-// that had the request in it: what it holds is packed.
-const longestAddress = 8000;
-
 /** A key of 32 hex digits; crypto.randomUUID is missing on plain http pages. */
 export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
@@ -26,11 +22,9 @@ export function newKey() {
 /** Where a turn is asked for: at the task that waits, if it is answered by that. @param {Ask} ask */
 const pathOf = (ask) => (ask.approval?.task ? `tasks/${ask.approval.task}/decision` : 'chat/stream');
 
-/** @param {Ask} ask */
-export const endpoint = (ask) => new URL(pathOf(ask), document.baseURI).href;
+export const endpoint = (/** @type {Ask} */ ask) => new URL(pathOf(ask), document.baseURI).href;
 
-/** @param {Ask} ask */
-export function body({ approval, ...ask }) {
+export function body(/** @type {Ask} */ { approval, ...ask }) {
   if (approval?.task) {
     const { task: _, ...answer } = approval;
     return JSON.stringify(answer);
@@ -41,9 +35,6 @@ export function body({ approval, ...ask }) {
 
 /** A request as an EventSource sends it, without a history. @param {Ask} ask @returns {Ask} */
 export const alone = ({ history: _, ...ask }) => ask;
-
-/** @param {Ask} ask */
-export const fitsAddress = (ask) => encodeURIComponent(body(alone(ask))).length <= longestAddress;
 
 /** @param {Ask} ask @param {Listener} listener @param {AbortSignal} signal @param {string} key  the same again is the same turn @returns {Promise<Outcome>} */
 export async function post(ask, listener, signal, key) {
@@ -133,8 +124,7 @@ function open(address, listener, signal) {
     const source = new EventSource(address);
     let sent = false;
     let kept = false;
-    /** @param {Outcome} outcome */
-    const end = (outcome) => {
+    const end = (/** @type {Outcome} */ outcome) => {
       source.close(); // or the browser would ask again, after a clean end too
       resolve(outcome);
     };

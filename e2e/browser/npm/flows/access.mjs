@@ -34,7 +34,7 @@ export async function signIn(v) {
   await v.look('credential');
   await v.at('credential').fill('slk_\u00e9');
   await v.page.keyboard.press('Enter');
-  await v.at('credential-hint').getByText('no such characters').waitFor();
+  await v.at('credential-hint').getByText('cannot have such characters').waitFor();
   await enters(v);
   await v.at('input').waitFor();
   await v.dev('gateway');
