@@ -31,12 +31,12 @@ type seam struct {
 	outcome seamOutcome
 	dropped int // code points of the answer that are not shown
 
-	anchor string
-	rest   string // of the shown text, without outer white space: the answer may repeat it
-	space  string // white space at the end of the shown text
-	quote  string // closes a quoted anchor; empty without one
-	held   string // text of the answer that is neither shown nor dropped
-	ready  strings.Builder
+	anchor  string
+	trimmed string // of the shown text, without outer white space: the answer may repeat it
+	space   string // white space at the end of the shown text
+	quote   string // closes a quoted anchor; empty without one
+	held    string // text of the answer that is neither shown nor dropped
+	ready   strings.Builder
 	// step decides about held, and reports whether the next step may run. It waits for more text
 	// unless final is true. It is nil when each further piece has the fate of outcome.
 	step func(final bool) bool
@@ -46,14 +46,14 @@ type seam struct {
 // prefilled, and behind white space alone.
 func newSeam(shown string, prefilled bool) *seam {
 	text := strings.TrimRightFunc(shown, unicode.IsSpace)
-	s := &seam{rest: strings.TrimLeftFunc(text, unicode.IsSpace), space: shown[len(text):]}
+	s := &seam{trimmed: strings.TrimLeftFunc(text, unicode.IsSpace), space: shown[len(text):]}
 	switch {
-	case s.rest == "":
+	case s.trimmed == "":
 		s.outcome, s.step = seamJoined, s.dropSpace
 	case prefilled:
 		s.step = s.dropOverlap
 	default:
-		s.anchor, s.step = anchorOf(s.rest), s.findAnchor
+		s.anchor, s.step = anchorOf(s.trimmed), s.findAnchor
 	}
 	return s
 }
@@ -162,7 +162,7 @@ func (s *seam) findAnchor(final bool) bool {
 	case !final && size < maxSeamHeld && (open || size < within):
 		return false
 	}
-	if n, _ := matchLoosely(s.held, firstRunes(s.rest, repeatedSize)); n > 0 {
+	if n, _ := matchLoosely(s.held, firstRunes(s.trimmed, repeatedSize)); n > 0 {
 		s.step = s.dropRepeated
 		return true
 	}
@@ -172,16 +172,16 @@ func (s *seam) findAnchor(final bool) bool {
 // dropRepeated drops the answer as far as it equals the shown text. A difference before the shown
 // text ends refuses the seam.
 func (s *seam) dropRepeated(final bool) bool {
-	if n, _ := matchLoosely(s.held, s.rest); n > 0 {
+	if n, _ := matchLoosely(s.held, s.trimmed); n > 0 {
 		return s.join(n, seamRepeated)
 	}
 	// Runs of white space are compared whole, so the last one waits for the text behind it.
 	text := strings.TrimRightFunc(s.held, unicode.IsSpace)
-	n, _ := matchLoosely(s.rest, text)
+	n, _ := matchLoosely(s.trimmed, text)
 	if final || n == 0 && text != "" {
 		return s.refuse()
 	}
-	s.rest = s.rest[n:]
+	s.trimmed = s.trimmed[n:]
 	s.drop(len(text))
 	return false
 }
@@ -189,8 +189,8 @@ func (s *seam) dropRepeated(final bool) bool {
 // dropOverlap drops the begin of a prefilled answer if it repeats the shown text, or at least
 // anchorTail of its last code points.
 func (s *seam) dropOverlap(final bool) bool {
-	if utf8.RuneCountInString(s.rest) > repeatedSize {
-		n, open := matchLoosely(s.held, firstRunes(s.rest, repeatedSize))
+	if utf8.RuneCountInString(s.trimmed) > repeatedSize {
+		n, open := matchLoosely(s.held, firstRunes(s.trimmed, repeatedSize))
 		if open && !final {
 			return false
 		}
@@ -199,7 +199,7 @@ func (s *seam) dropOverlap(final bool) bool {
 			return true
 		}
 	}
-	longest := lastRunes(s.rest, maxSeamHeld)
+	longest := lastRunes(s.trimmed, maxSeamHeld)
 	for from := range longest {
 		if from > 0 && utf8.RuneCountInString(longest[from:]) < anchorTail {
 			break
