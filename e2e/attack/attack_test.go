@@ -54,7 +54,7 @@ func TestEndOfATurn(t *testing.T) {
 		{reply{err: errors.New("no answer in time")}, "no answer in time"},
 	}
 	for _, tt := range tests {
-		if got := newTurn(tt.got).end(); got != tt.want {
+		if got := newTurn(tt.got).endReason(); got != tt.want {
 			t.Errorf("%+v ends as %q, want %q", tt.got, got, tt.want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestEveryRowIsBrokenWithoutAGateway(t *testing.T) {
 	for _, binary := range binaries {
 		for _, s := range scenarios() {
 			// With few descriptors a row is scenario.Skipped before it starts anything.
-			if r := perform(t.Context(), binary, s); r.Verdict() == scenario.Fine {
+			if r := performRow(t.Context(), binary, s); r.Verdict() == scenario.Fine {
 				t.Errorf("%s with %s: %+v", s.Name, binary, r)
 			}
 		}
@@ -110,7 +110,7 @@ func TestQuartiles(t *testing.T) {
 		"3.00 (2.00 to 4.00)": {5, 4, 1, 3, 2},
 		"3.50 (2.50 to 4.50)": {6, 5, 4, 1, 3, 2},
 	} {
-		if got := quartiles(values); got != want {
+		if got := formatQuartiles(values); got != want {
 			t.Errorf("%v: %s, want %s", values, got, want)
 		}
 	}

@@ -30,14 +30,14 @@ func slowness() float64 {
 	var wg sync.WaitGroup
 	begin := time.Now()
 	for range runtime.GOMAXPROCS(0) {
-		wg.Go(reference)
+		wg.Go(referenceWork)
 	}
 	wg.Wait()
 	return max(1, float64(time.Since(begin))/float64(quiet))
 }
 
-// reference is work of the kind that a gateway does: it reads and writes JSON.
-func reference() {
+// referenceWork is work of the kind that a gateway does: it reads and writes JSON.
+func referenceWork() {
 	text := []byte(`{"input":"` + strings.Repeat("words of a text, ", 20) + `","list":[` + strings.Repeat(`{"a":1,"b":"two"},`, 40) + `{}]}`)
 	for range 400 {
 		var v any
@@ -50,8 +50,8 @@ func reference() {
 	}
 }
 
-// scaled returns a limit of a quiet machine as it is here.
-func (r *run) scaled(limit time.Duration) time.Duration {
+// scaledLimit returns a limit of a quiet machine as it is here.
+func (r *run) scaledLimit(limit time.Duration) time.Duration {
 	return time.Duration(float64(limit) * r.slow).Round(time.Millisecond)
 }
 
@@ -61,11 +61,11 @@ func (r *run) withinCPU(what string, elapsed, limit time.Duration) {
 	const times = 5
 	slow := markdowntest.Timed(func() {
 		for range times {
-			reference()
+			referenceWork()
 		}
 	})
 	limit = time.Duration(float64(limit) * max(1, float64(slow)/float64(times*quiet))).Round(time.Millisecond)
-	r.Note(what, elapsed <= limit, "<= "+limit.String(), "%s", scenario.Short(elapsed))
+	r.Check(what, elapsed <= limit, "<= "+limit.String(), "%s", scenario.Short(elapsed))
 }
 
 // floorFlag makes this program the floor: a server of the standard library that refuses
@@ -87,8 +87,8 @@ func serveFloor() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// floor starts the floor as a process of its own.
-func (r *run) floor() *gateway {
+// startFloor starts the floor as a process of its own.
+func (r *run) startFloor() *gateway {
 	self, err := os.Executable()
 	r.Must(err)
 	g := &gateway{ctx: r.Ctx, cmd: exec.CommandContext(r.Ctx, self, floorFlag), ended: make(chan struct{})}

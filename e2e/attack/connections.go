@@ -33,7 +33,7 @@ type link struct {
 func (r *run) dial(g *gateway) *link {
 	var d net.Dialer
 	conn, err := d.DialContext(r.Ctx, "tcp", g.addr)
-	r.Must(plainly(err))
+	r.Must(plainError(err))
 	r.AtEnd(func() { _ = conn.Close() })
 	deadline, _ := r.Ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
@@ -57,19 +57,19 @@ func (l *link) close() {
 // closing says that the connection cannot be used again.
 func (l *link) exchange(request string) (got reply, closing bool) {
 	if _, err := io.WriteString(l, request); err != nil {
-		return reply{err: plainly(err)}, true
+		return reply{err: plainError(err)}, true
 	}
 	resp, err := http.ReadResponse(l.in, nil)
 	if err != nil {
-		return reply{err: plainly(err)}, true
+		return reply{err: plainError(err)}, true
 	}
 	body, err := io.ReadAll(resp.Body)
-	return reply{status: resp.StatusCode, body: string(body), err: plainly(err)}, resp.Close
+	return reply{status: resp.StatusCode, body: string(body), err: plainError(err)}, resp.Close
 }
 
-// status sends a request and returns the status of a reply whose body may last, 0 if
+// statusOf sends a request and returns the status of a reply whose body may last, 0 if
 // there is none.
-func (l *link) status(request string) int {
+func (l *link) statusOf(request string) int {
 	_, _ = io.WriteString(l, request)
 	resp, err := http.ReadResponse(l.in, nil)
 	if err != nil {
@@ -78,17 +78,17 @@ func (l *link) status(request string) int {
 	return resp.StatusCode
 }
 
-// post is a turn as bytes on the wire.
-func post(input string) string {
+// rawTurn is a turn as bytes on the wire.
+func rawTurn(input string) string {
 	body := fmt.Sprintf(`{"input":%q,"accumulated":false}`, input)
 	return fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// gather opens n connections that send what request says, and nothing more. open is
+// openConnections opens n connections that send what request says, and nothing more. open is
 // how many the gateway has not closed.
 //
 // The readers end when the connections are closed, at the end of the scenario.
-func (r *run) gather(g *gateway, n int, request func(i int) string) (open *atomic.Int64) {
+func (r *run) openConnections(g *gateway, n int, request func(i int) string) (open *atomic.Int64) {
 	open = new(atomic.Int64)
 	var readers sync.WaitGroup
 	r.AtEnd(readers.Wait)
@@ -104,11 +104,11 @@ func (r *run) gather(g *gateway, n int, request func(i int) string) (open *atomi
 	return open
 }
 
-// announced are requests that announce a body which never comes. All but the last
+// announcedRequests are requests that announce a body which never comes. All but the last
 // get a reply without it.
 //
 // The last one is a turn, whose body the gateway waits for.
-func announced() (all []string) {
+func announcedRequests() (all []string) {
 	const turn = "POST /chat/stream|Content-Type: application/json"
 	for _, line := range []string{
 		"GET /healthz", "GET /metrics", "GET /", "GET /tools", "GET /nowhere", "DELETE /chat/stream", "OPTIONS /chat/stream|Origin: http://evil.test",
@@ -123,13 +123,13 @@ func announced() (all []string) {
 // unreadBody announces bodies and does not send them.
 func unreadBody(r *run) {
 	const crowded, many, gone = 1500, 9000, 15 * time.Second
-	requests := announced()
+	requests := announcedRequests()
 	each := func(i int) string { return requests[i%len(requests)] }
 	small := r.mustStart(options{files: 1024})
-	r.gather(small, crowded, each)
-	r.health("/healthz beside 1,500 at 1,024 descriptors", small)
-	r.turn("a turn beside them", small.ask("hi", 5*time.Second), 2*time.Second, "stop")
-	if !r.descriptors(many + crowded + 500) {
+	r.openConnections(small, crowded, each)
+	r.checkHealth("/healthz beside 1,500 at 1,024 descriptors", small)
+	r.checkTurn("a turn beside them", small.runTurn("hi", 5*time.Second), 2*time.Second, "stop")
+	if !r.canOpen(many + crowded + 500) {
 		return
 	}
 	large := r.mustStart(options{})
@@ -137,8 +137,8 @@ func unreadBody(r *run) {
 	for _, request := range requests[:len(requests)-1] {
 		slowest = max(slowest, r.untilClosed(large, request))
 	}
-	r.within("from such a reply to the close, slowest", slowest, 2*time.Second)
-	open := r.gather(large, many, each)
+	r.checkWithin("from such a reply to the close, slowest", slowest, 2*time.Second)
+	open := r.openConnections(large, many, each)
 	r.Pause(gone)
 	r.Exactly("left of 9,000 after 15 s", int(open.Load()), 0)
 }
@@ -159,31 +159,31 @@ func (r *run) untilClosed(g *gateway, request string) time.Duration {
 // halfBodies sends bodies without their end, which must not pile up in memory.
 func halfBodies(r *run) {
 	const crowded, announced, sent = 4000, 131_072, 131_009
-	if !r.descriptors(crowded + 500) {
+	if !r.canOpen(crowded + 500) {
 		return
 	}
 	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=10"}})
 	half := fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", announced) +
 		`{"input":"` + strings.Repeat("a", sent-len(`{"input":"`))
-	r.gather(g, crowded, func(int) string { return half })
-	r.turn("a turn beside 4,000 of them", g.ask("hi", 10*time.Second), 5*time.Second, "stop")
+	r.openConnections(g, crowded, func(int) string { return half })
+	r.checkTurn("a turn beside 4,000 of them", g.runTurn("hi", 10*time.Second), 5*time.Second, "stop")
 	r.Pause(2 * time.Second)
-	r.cost(g, usage{}, 0, 150)
+	r.checkCost(g, usage{}, 0, 150)
 }
 
 // halfClose leaves as nc -N and some load balancers do: it sends no more, but reads.
 func halfClose(r *run) {
 	asked, left := make(chan struct{}, 2), make(chan time.Time, 2)
 	g := r.mustStart(options{model: func(q question, say func(string)) {
-		say(part(`[{"text":"Fi"}]`))
+		say(partialAnswer(`[{"text":"Fi"}]`))
 		asked <- struct{}{}
 		_ = scenario.Pause(q.Context(), 3*time.Second)
 		left <- time.Now()
-		say(text("ne."))
+		say(textAnswer("ne."))
 	}})
 	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
 		l := r.dial(g)
-		_, err := io.WriteString(l, strings.Replace(post("hi"), "HTTP/1.1", version, 1))
+		_, err := io.WriteString(l, strings.Replace(rawTurn("hi"), "HTTP/1.1", version, 1))
 		r.Must(err)
 		select {
 		case <-asked:
@@ -202,13 +202,13 @@ func halfClose(r *run) {
 		case err == nil && (version == "HTTP/1.0" || strings.HasSuffix(string(got), "0\r\n\r\n")):
 			end = "clean, without done"
 		}
-		r.Note("the end over "+version, end == "broken off" || end == "done", "broken off or done", "%s", end)
-		r.within("until the model is left", (<-left).Sub(begin), 500*time.Millisecond)
+		r.Check("the end over "+version, end == "broken off" || end == "done", "broken off or done", "%s", end)
+		r.checkWithin("until the model is left", (<-left).Sub(begin), 500*time.Millisecond)
 	}
 }
 
-// head asks as monitors do.
-func head(r *run) {
+// headRequests asks as monitors do.
+func headRequests(r *run) {
 	g := r.mustStart(options{})
 	paths := []string{"/healthz", "/readyz", "/metrics", "/tools", "/openapi.yaml", "/"}
 	answered := 0
@@ -221,17 +221,17 @@ func head(r *run) {
 	r.Exactly("status of HEAD /chat/stream", g.fetch(5*time.Second, http.MethodHead, "/chat/stream", "").status, http.StatusMethodNotAllowed)
 }
 
-// diag holds /diag/sse to what holds for a turn.
-func diag(r *run) {
+// diagStream holds /diag/sse to what holds for a turn.
+func diagStream(r *run) {
 	const long = "GET /diag/sse?ticks=2&interval_ms=300000 HTTP/1.1\r\nHost: x\r\n"
 	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1", "SLUICE_DRAIN_TIMEOUT=6s"}})
 	foreign := r.dial(g)
-	r.Exactly("status for a foreign page", foreign.status(long+"Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n\r\n"), http.StatusForbidden)
+	r.Exactly("status for a foreign page", foreign.statusOf(long+"Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n\r\n"), http.StatusForbidden)
 	_ = foreign.Close()
 	r.Pause(200 * time.Millisecond) // until its place is free again, if it had one
-	r.Exactly("status for curl", r.dial(g).status(long+"\r\n"), http.StatusOK)
-	r.turn("a turn beside it, SLUICE_MAX_STREAMS=1", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+	r.Exactly("status for curl", r.dial(g).statusOf(long+"\r\n"), http.StatusOK)
+	r.checkTurn("a turn beside it, SLUICE_MAX_STREAMS=1", g.runTurn("hi", 5*time.Second), 2*time.Second, "stop")
 	begin := time.Now()
 	r.Must(g.terminate())
-	r.within("from SIGTERM to the end beside it", time.Since(begin), 3*time.Second)
+	r.checkWithin("from SIGTERM to the end beside it", time.Since(begin), 3*time.Second)
 }

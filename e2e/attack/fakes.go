@@ -20,11 +20,11 @@ type question struct {
 	body string
 }
 
-// about says whether the question is about text.
-func (q question) about(text string) bool { return strings.Contains(q.body, text) }
+// mentions says whether the question is about text.
+func (q question) mentions(text string) bool { return strings.Contains(q.body, text) }
 
-// answered says whether the question brings results of calls.
-func (q question) answered() bool { return q.about(`"functionResponse"`) }
+// hasResults says whether the question brings results of calls.
+func (q question) hasResults() bool { return q.mentions(`"functionResponse"`) }
 
 // model is a fake of the Gemini API. Its chunks are given to say.
 //
@@ -45,38 +45,38 @@ func (m model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// plain answers every question with one word.
-func plain(_ question, say func(string)) { say(text("Fine.")) }
+// answerPlain answers every question with one word.
+func answerPlain(_ question, say func(string)) { say(textAnswer("Fine.")) }
 
 const goodUsage = `{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}`
 
-// text is a whole answer.
-func text(s string) string { return answer(fmt.Sprintf(`[{"text":%q}]`, s), goodUsage) }
+// textAnswer is a whole answer.
+func textAnswer(s string) string { return wholeAnswer(fmt.Sprintf(`[{"text":%q}]`, s), goodUsage) }
 
-// answer is the one chunk of a whole answer, in Gemini's form.
-func answer(parts, usage string) string {
+// wholeAnswer is the one chunk of a whole answer, in Gemini's form.
+func wholeAnswer(parts, usage string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":` + parts + `},"finishReason":"STOP","index":0}],"usageMetadata":` + usage + `}`
 }
 
-// part is an answer that continues.
-func part(parts string) string {
+// partialAnswer is an answer that continues.
+func partialAnswer(parts string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":` + parts + `},"index":0}]}`
 }
 
-// call is an answer that calls one tool. arguments is JSON.
-func call(tool, arguments string) string {
+// callAnswer is an answer that calls one tool. arguments is JSON.
+func callAnswer(tool, arguments string) string {
 	name, _ := json.Marshal(tool)
-	return answer(fmt.Sprintf(`[{"functionCall":{"name":%s,"args":%s}}]`, name, arguments), goodUsage)
+	return wholeAnswer(fmt.Sprintf(`[{"functionCall":{"name":%s,"args":%s}}]`, name, arguments), goodUsage)
 }
 
-// calling calls the tool once and ends when its result is there.
-func calling(tool, arguments string) model {
+// callingModel calls the tool once and ends when its result is there.
+func callingModel(tool, arguments string) model {
 	return func(q question, say func(string)) {
-		if q.answered() {
-			say(text("Done."))
+		if q.hasResults() {
+			say(textAnswer("Done."))
 			return
 		}
-		say(call(tool, arguments))
+		say(callAnswer(tool, arguments))
 	}
 }
 
@@ -87,13 +87,13 @@ type tools struct {
 	calls *counter
 }
 
-// server returns the server.
-func (t *tools) server() *toolserver.Server {
+// mcpServer returns the server.
+func (t *tools) mcpServer() *toolserver.Server {
 	return &toolserver.Server{Name: "attack", List: t.list, Call: func(http.ResponseWriter, *http.Request, toolserver.Call) toolserver.Reply {
 		t.calls.Add(1)
 		return toolserver.Text("done")
 	}}
 }
 
-// tool is a line of such a list.
-func tool(name, schema string) string { return toolserver.Tool(name, "of the attack", schema, "") }
+// toolEntry is a line of such a list.
+func toolEntry(name, schema string) string { return toolserver.Tool(name, "of the attack", schema, "") }

@@ -52,7 +52,7 @@ const (
 // of failures they are not read.
 func badCredentials(r *run) {
 	issuer := &credential.Issuer{URL: "http://issuer.attack"}
-	g, others := r.guarded(issuer, "limits: {user: {requests: 1000/s}}\n")
+	g, others := r.startGuarded(issuer, "limits: {user: {requests: 1000/s}}\n")
 	token, err := issuer.Token("mallory", "", "", time.Hour)
 	r.Must(err)
 	signed := token[:strings.LastIndexByte(token, '.')+1]
@@ -67,7 +67,7 @@ func badCredentials(r *run) {
 func greedyTenant(r *run) {
 	const allowed = 100 // a second
 	issuer := &credential.Issuer{URL: "http://issuer.attack"}
-	g, others := r.guarded(issuer, fmt.Sprintf("tenants: {greedy: {limits: some}, fair: {}}\nlimits: {user: {requests: 1000/s}, classes: {some: {requests: %d/s}}}\n", allowed))
+	g, others := r.startGuarded(issuer, fmt.Sprintf("tenants: {greedy: {limits: some}, fair: {}}\nlimits: {user: {requests: 1000/s}, classes: {some: {requests: %d/s}}}\n", allowed))
 	var shown []string
 	for n := range 5 {
 		token, err := issuer.Token(fmt.Sprint("mallory", n), "greedy", "", time.Hour)
@@ -83,7 +83,7 @@ func greedyTenant(r *run) {
 func oneAddress(r *run) {
 	const allowed = 100 // a second
 	issuer := &credential.Issuer{URL: "http://issuer.attack"}
-	g, others := r.guarded(issuer, fmt.Sprintf("limits: {user: {requests: 1000/s}, address: {requests: %d/s}}\n", allowed), "anonymous: {}")
+	g, others := r.startGuarded(issuer, fmt.Sprintf("limits: {user: {requests: 1000/s}, address: {requests: %d/s}}\n", allowed), "anonymous: {}")
 	r.withstand(g, flood{rate: 20 * allowed, may: allowed, others: others,
 		head: func(int) string { return "" },
 		most: func(sent, _ time.Duration) int { return rounds*allowed + int(sent.Seconds()*allowed) + senders }})
@@ -93,21 +93,21 @@ func oneAddress(r *run) {
 // limits can count: what admission promises holds there too.
 func guardedOverload(r *run) {
 	const most = "{requests: 1000000/s, streams: 1000000, tokens: [1000000000/m]}"
-	env, heads := r.guard(&credential.Issuer{URL: "http://issuer.attack"}, fmt.Sprintf("tenants: {fair: {limits: wide}}\nlimits: {user: %s, classes: {wide: %s}, global: %s}\n", most, most, most))
-	r.overload(env, "--header="+heads[0])
+	env, heads := r.guardSettings(&credential.Issuer{URL: "http://issuer.attack"}, fmt.Sprintf("tenants: {fair: {limits: wide}}\nlimits: {user: %s, classes: {wide: %s}, global: %s}\n", most, most, most))
+	r.judgeOverload(env, "--header="+heads[0])
 }
 
-// guarded starts a gateway that asks who sends a request, and returns what eight users who may
+// startGuarded starts a gateway that asks who sends a request, and returns what eight users who may
 // ask have to show.
-func (r *run) guarded(issuer *credential.Issuer, config string, methods ...string) (*gateway, []string) {
-	env, heads := r.guard(issuer, config, methods...)
+func (r *run) startGuarded(issuer *credential.Issuer, config string, methods ...string) (*gateway, []string) {
+	env, heads := r.guardSettings(issuer, config, methods...)
 	return r.mustStart(options{env: env}), heads
 }
 
-// guard returns the settings of such a gateway, and what eight users have to show: half of them
+// guardSettings returns the settings of such a gateway, and what eight users have to show: half of them
 // keys, half of them tokens.
-func (r *run) guard(issuer *credential.Issuer, config string, methods ...string) (env, heads []string) {
-	dir := r.folder()
+func (r *run) guardSettings(issuer *credential.Issuer, config string, methods ...string) (env, heads []string) {
+	dir := r.makeFolder()
 	r.Must(issuer.Rotate())
 	set := httptest.NewRecorder()
 	issuer.ServeHTTP(set, nil)
@@ -143,24 +143,24 @@ func (r *run) withstand(g *gateway, f flood) {
 	} else {
 		_ = l.Close()
 	}
-	s := &siege{run: r, g: g, floor: r.floor(), flood: f}
+	s := &siege{run: r, g: g, floor: r.startFloor(), flood: f}
 	s.others = make([]*http.Client, len(f.others))
 	for n := range s.others {
 		s.others[n] = &http.Client{Transport: &http.Transport{}}
 		r.AtEnd(s.others[n].CloseIdleConnections)
 	}
-	s.round(nil) // what is made at first use is there
-	m := s.measure()
-	s.judge(m, f.most(m.under.elapsed, m.whole))
+	s.measureRound(nil) // what is made at first use is there
+	m := s.measureRounds()
+	s.judgeRefusals(m, f.most(m.under.elapsed, m.total))
 	for try := 1; try < 3 && quartile(m.slowest, 2) > unseen; try++ {
-		m.add(s.measure())
+		m.add(s.measureRounds())
 	}
 	// On a busy machine the slowest few are others' doing, in either window: only what most rounds
 	// show is the gateway's.
-	s.Note("p99 to the others' first text, over that with the flood elsewhere", quartile(m.slowest, 1) <= unseen,
-		fmt.Sprintf("<= %.1f in a quarter of the rounds", unseen), "%s", quartiles(m.slowest))
-	s.Report("the median of it, over the same", "%s", quartiles(m.typical))
-	s.Report("p99 with the flood, with it elsewhere, without", "%s, %s, %s", fine(m.under.p99()), fine(m.elsewhere.p99()), fine(m.quiet.p99()))
+	s.Check("p99 to the others' first text, over that with the flood elsewhere", quartile(m.slowest, 1) <= unseen,
+		fmt.Sprintf("<= %.1f in a quarter of the rounds", unseen), "%s", formatQuartiles(m.slowest))
+	s.Report("the median of it, over the same", "%s", formatQuartiles(m.typical))
+	s.Report("p99 with the flood, with it elsewhere, without", "%s, %s, %s", roundFine(m.under.p99()), roundFine(m.elsewhere.p99()), roundFine(m.quiet.p99()))
 	s.Report("of a core, with the flood and elsewhere: the gateway", "%s, %s", m.under.ofCore(m.under.cpu), m.elsewhere.ofCore(m.elsewhere.cpu))
 	s.Report("of a core, with the flood and elsewhere: who sends it", "%s, %s", m.under.ofCore(m.under.ours), m.elsewhere.ofCore(m.elsewhere.ours))
 }
@@ -175,15 +175,15 @@ func quartile(values []float64, number int) float64 {
 	return (values[n*number/4] + values[(n*number+3)/4]) / 2
 }
 
-// quartiles is the median of values, and the other two quartiles.
-func quartiles(values []float64) string {
+// formatQuartiles is the median of values, and the other two quartiles.
+func formatQuartiles(values []float64) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", quartile(values, 2), quartile(values, 1), quartile(values, 3))
 }
 
 // measured is what was measured in turns.
 type measured struct {
 	quiet, elsewhere, under spell
-	whole                   time.Duration // of all windows
+	total                   time.Duration // of all windows
 	// slowest and typical are, of each round, p99 and median of the others under the flood over
 	// those with the flood elsewhere.
 	slowest, typical []float64
@@ -194,33 +194,33 @@ func (m *measured) add(o measured) {
 	m.quiet.add(o.quiet)
 	m.elsewhere.add(o.elsewhere)
 	m.under.add(o.under)
-	m.whole += o.whole
+	m.total += o.total
 	m.slowest, m.typical = append(m.slowest, o.slowest...), append(m.typical, o.typical...)
 }
 
-// measure measures the others without a flood, with one elsewhere, and with one.
-func (s *siege) measure() (m measured) {
+// measureRounds measures the others without a flood, with one elsewhere, and with one.
+func (s *siege) measureRounds() (m measured) {
 	begin := time.Now()
 	for n := range rounds {
-		quiet := s.round(nil)
+		quiet := s.measureRound(nil)
 		var elsewhere, under spell
 		if n%2 == 0 { // neither is always the later one
-			elsewhere = s.round(s.floor)
+			elsewhere = s.measureRound(s.floor)
 		}
-		under = s.round(s.g)
+		under = s.measureRound(s.g)
 		if n%2 == 1 {
-			elsewhere = s.round(s.floor)
+			elsewhere = s.measureRound(s.floor)
 		}
 		if min(len(quiet.first), len(elsewhere.first), len(under.first)) == 0 {
 			s.Must(errors.New("the others were not answered"))
 		}
 		m.slowest = append(m.slowest, float64(under.p99())/float64(elsewhere.p99()))
-		m.typical = append(m.typical, float64(under.part(50))/float64(elsewhere.part(50)))
+		m.typical = append(m.typical, float64(under.percentile(50))/float64(elsewhere.percentile(50)))
 		m.quiet.add(quiet)
 		m.elsewhere.add(elsewhere)
 		m.under.add(under)
 	}
-	m.whole = time.Since(begin)
+	m.total = time.Since(begin)
 	return m
 }
 
@@ -258,25 +258,25 @@ func (p *spell) add(o spell) {
 }
 
 // p99 is that of the others' first texts.
-func (p *spell) p99() time.Duration { return p.part(99) }
+func (p *spell) p99() time.Duration { return p.percentile(99) }
 
-// part is the time within which so many in a hundred of the first texts came.
-func (p *spell) part(percent int) time.Duration {
+// percentile is the time within which so many in a hundred of the first texts came.
+func (p *spell) percentile(percent int) time.Duration {
 	slices.Sort(p.first)
 	return p.first[len(p.first)*percent/100]
 }
 
-// answers is how many replies the flood got.
-func (p *spell) answers() (n int) {
+// countReplies is how many replies the flood got.
+func (p *spell) countReplies() (n int) {
 	for _, m := range p.replies {
 		n += m
 	}
 	return n
 }
 
-// round has the others ask for a while. at gets the flood meanwhile, but for what the gateway
+// measureRound has the others ask for a while. at gets the flood meanwhile, but for what the gateway
 // allows of it, which goes there; nil: there is none.
-func (s *siege) round(at *gateway) (p spell) {
+func (s *siege) measureRound(at *gateway) (p spell) {
 	ctx, cancel := context.WithTimeout(s.Ctx, window)
 	defer cancel()
 	begin := time.Now()
@@ -288,7 +288,7 @@ func (s *siege) round(at *gateway) (p spell) {
 	for n, client := range s.others {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				first, err := s.ask(client, s.flood.others[n])
+				first, err := s.askTurn(client, s.flood.others[n])
 				mu.Lock()
 				if err != nil {
 					p.failed = append(p.failed, err.Error())
@@ -301,14 +301,14 @@ func (s *siege) round(at *gateway) (p spell) {
 		})
 	}
 	if at == s.floor && s.may > 0 {
-		all.Go(func() { s.send(ctx, s.g, s.may, s.sent+50_000) })
+		all.Go(func() { s.sendFlood(ctx, s.g, s.may, s.sent+50_000) })
 	}
 	if at != nil {
 		rate := s.rate
 		if at == s.floor {
 			rate -= s.may
 		}
-		replies := s.send(ctx, at, rate, s.sent)
+		replies := s.sendFlood(ctx, at, rate, s.sent)
 		mu.Lock()
 		p.replies = replies
 		mu.Unlock()
@@ -322,9 +322,9 @@ func (s *siege) round(at *gateway) (p spell) {
 	return p
 }
 
-// ask is a turn of one of the others: the time to its first text. A turn that ends otherwise
+// askTurn is a turn of one of the others: the time to its first text. A turn that ends otherwise
 // than well is an error.
-func (s *siege) ask(client *http.Client, head string) (first time.Duration, err error) {
+func (s *siege) askTurn(client *http.Client, head string) (first time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(s.Ctx, 30*time.Second)
 	defer cancel()
 	begin := time.Now()
@@ -337,7 +337,7 @@ func (s *siege) ask(client *http.Client, head string) (first time.Duration, err 
 	req.Header.Set(name, value)
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, plainly(err)
+		return 0, plainError(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -357,16 +357,16 @@ func (s *siege) ask(client *http.Client, head string) (first time.Duration, err 
 	return first, nil
 }
 
-// send sends requests, numbered from number, at a rate until ctx ends, over connections that stay,
+// sendFlood sends requests, numbered from number, at a rate until ctx ends, over connections that stay,
 // and returns the replies by status. Of a second it sends at most its part: what the machine could
 // not send is lost.
-func (s *siege) send(ctx context.Context, at *gateway, rate, number int) map[int]int {
+func (s *siege) sendFlood(ctx context.Context, at *gateway, rate, number int) map[int]int {
 	counts := make([]map[int]int, senders)
 	pause := time.Second * senders / time.Duration(rate)
 	var all sync.WaitGroup
 	for i := range senders {
 		begin := number + i*1_000_000
-		all.Go(func() { counts[i] = s.sender(ctx, at, begin, pause) })
+		all.Go(func() { counts[i] = s.sendConnection(ctx, at, begin, pause) })
 	}
 	all.Wait()
 	sum := spell{}
@@ -376,8 +376,8 @@ func (s *siege) send(ctx context.Context, at *gateway, rate, number int) map[int
 	return sum.replies
 }
 
-// sender is one connection of a flood. Its requests are numbered from begin.
-func (s *siege) sender(ctx context.Context, at *gateway, begin int, pause time.Duration) map[int]int {
+// sendConnection is one connection of a flood. Its requests are numbered from begin.
+func (s *siege) sendConnection(ctx context.Context, at *gateway, begin int, pause time.Duration) map[int]int {
 	replies := map[int]int{}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(floodFrom)}}
 	var l *link
@@ -394,7 +394,7 @@ func (s *siege) sender(ctx context.Context, at *gateway, begin int, pause time.D
 			_ = conn.SetDeadline(time.Now().Add(time.Minute))
 			l = newLink(conn)
 		}
-		got, closing := l.exchange(strings.Replace(post("hi"), "\r\n", "\r\n"+s.head(n), 1))
+		got, closing := l.exchange(strings.Replace(rawTurn("hi"), "\r\n", "\r\n"+s.head(n), 1))
 		replies[got.status]++
 		if closing {
 			l.close()
@@ -408,32 +408,32 @@ func (s *siege) sender(ctx context.Context, at *gateway, begin int, pause time.D
 	return replies
 }
 
-// judge notes who was refused, and what that cost. most is how much of the flood may not have
+// judgeRefusals notes who was refused, and what that cost. most is how much of the flood may not have
 // been.
-func (s *siege) judge(m measured, most int) {
+func (s *siege) judgeRefusals(m measured, most int) {
 	under := &m.under
-	s.Report("requests of the flood a second", "%.0f", float64(under.answers())/under.elapsed.Seconds())
+	s.Report("requests of the flood a second", "%.0f", float64(under.countReplies())/under.elapsed.Seconds())
 	refused := under.replies[http.StatusTooManyRequests]
-	other := under.answers() - refused
-	s.Note("of the flood, not refused with 429", other <= most && refused > 0, fmt.Sprint("<= ", most), "%d of %d: %s", other, under.answers(), strings.Trim(fmt.Sprint(under.replies), "map[]"))
+	other := under.countReplies() - refused
+	s.Check("of the flood, not refused with 429", other <= most && refused > 0, fmt.Sprint("<= ", most), "%d of %d: %s", other, under.countReplies(), strings.Trim(fmt.Sprint(under.replies), "map[]"))
 	failed := slices.Concat(m.quiet.failed, m.elsewhere.failed, under.failed)
 	slices.Sort(failed)
-	s.Note("turns of the others that did not end well", len(failed) == 0, "0", "%d %s", len(failed), strings.Join(slices.Compact(failed), ", "))
-	s.price(&m.elsewhere, under)
+	s.Check("turns of the others that did not end well", len(failed) == 0, "0", "%d %s", len(failed), strings.Join(slices.Compact(failed), ", "))
+	s.judgeCost(&m.elsewhere, under)
 }
 
-// price notes the CPU time of a request of the flood. That of the others is left out, as they
+// judgeCost notes the CPU time of a request of the flood. That of the others is left out, as they
 // asked alike in both kinds of windows.
-func (s *siege) price(elsewhere, under *spell) {
+func (s *siege) judgeCost(elsewhere, under *spell) {
 	turn := elsewhere.cpu / time.Duration(len(elsewhere.first))
-	each := (under.cpu - turn*time.Duration(len(under.first))) / time.Duration(max(1, under.answers()))
-	least := elsewhere.least / time.Duration(max(1, elsewhere.answers()))
+	each := (under.cpu - turn*time.Duration(len(under.first))) / time.Duration(max(1, under.countReplies()))
+	least := elsewhere.least / time.Duration(max(1, elsewhere.countReplies()))
 	const what = "CPU of a request of the flood, beside the least"
 	switch {
 	case under.cpu == 0 || least == 0:
 		s.Skip(what, "no /proc here")
 	case s.cheap:
-		s.Note(what, each < 4*least, "< 4 times", "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
+		s.Check(what, each < 4*least, "< 4 times", "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
 	default: // some of it are turns
 		s.Report(what, "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
 	}
@@ -444,5 +444,5 @@ func (p *spell) ofCore(cpu time.Duration) string {
 	return fmt.Sprintf("%.0f%%", 100*cpu.Seconds()/p.elapsed.Seconds())
 }
 
-// fine rounds a duration for the table.
-func fine(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+// roundFine rounds a duration for the table.
+func roundFine(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }

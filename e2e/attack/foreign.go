@@ -50,9 +50,9 @@ func visits(own string) []visit {
 
 // foreignPage sends what a page elsewhere can make a browser send.
 func foreignPage(r *run) {
-	o := options{model: calling("create_todo", `{"title":"eggs"}`)}.withTools(tool("create_todo", `{"type":"object"}`))
+	o := options{model: callingModel("create_todo", `{"title":"eggs"}`)}.withTools(toolEntry("create_todo", `{"type":"object"}`))
 	g := r.mustStart(o)
-	r.connected(g)
+	r.awaitTools(g)
 	var foreign, ours, served int
 	var ran []string
 	effects := 0
@@ -72,7 +72,7 @@ func foreignPage(r *run) {
 			ran = append(ran, v.name)
 		}
 	}
-	r.Note(fmt.Sprintf("foreign requests of %d that ran a turn", foreign), ran == nil, "0", "%d: %s", len(ran), strings.Join(ran, ", "))
+	r.Check(fmt.Sprintf("foreign requests of %d that ran a turn", foreign), ran == nil, "0", "%d: %s", len(ran), strings.Join(ran, ", "))
 	r.Exactly("tools that they called", effects, 0)
 	r.Exactly("turns of our own page and of programs", served, ours)
 }

@@ -53,11 +53,11 @@ type gateway struct {
 	log []string   // lines of stdout
 }
 
-// start starts the fakes and a gateway in front of them, and waits until it listens.
+// startGateway starts the fakes and a gateway in front of them, and waits until it listens.
 // An error means that the gateway did not get so far.
 //
 // The process is killed at the end of the scenario, whatever became of it.
-func (r *run) start(o options) (*gateway, error) {
+func (r *run) startGateway(o options) (*gateway, error) {
 	g := &gateway{ctx: r.Ctx, cmd: exec.Command(r.Binary), addr: o.addr, ended: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if o.files > 0 {
@@ -77,8 +77,8 @@ func (r *run) start(o options) (*gateway, error) {
 		_ = out.Close()
 		r.Must(err)
 	}
-	r.watch(g, out, o.loseLog)
-	if err := g.listening(); err != nil {
+	r.watchProcess(g, out, o.loseLog)
+	if err := g.awaitListening(); err != nil {
 		_ = g.cmd.Process.Kill()
 		<-g.ended
 		return nil, fmt.Errorf("%w %s", err, &complaints)
@@ -88,7 +88,7 @@ func (r *run) start(o options) (*gateway, error) {
 
 // mustStart starts a gateway that has no reason not to start.
 func (r *run) mustStart(o options) *gateway {
-	g, err := r.start(o)
+	g, err := r.startGateway(o)
 	r.Must(err)
 	return g
 }
@@ -96,24 +96,24 @@ func (r *run) mustStart(o options) *gateway {
 // environment starts the fakes and returns all that the gateway's process gets.
 func (r *run) environment(o options) []string {
 	if o.model == nil {
-		o.model = plain
+		o.model = answerPlain
 	}
-	env := []string{"PATH=/usr/bin:/bin", "HOME=" + r.folder(), "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + r.makeFolder(), "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
 		"GEMINI_API_KEY=key-of-the-attack", "GEMINI_BASE_URL=" + r.Serve(o.model)}
 	if o.addr != "" {
 		env = append(env, "SLUICE_ADDR="+o.addr)
 	}
 	if o.tools != nil {
-		env = append(env, "MCP_SERVER_URL="+r.Serve(o.tools.server())+"/mcp")
+		env = append(env, "MCP_SERVER_URL="+r.Serve(o.tools.mcpServer())+"/mcp")
 	}
 	return append(env, o.env...)
 }
 
-// watch reads the log and waits for the end.
+// watchProcess reads the log and waits for the end.
 //
 // Its goroutines end with the process. With lose the pipe is closed as soon as the gateway
 // listens.
-func (r *run) watch(g *gateway, out *os.File, lose bool) {
+func (r *run) watchProcess(g *gateway, out *os.File, lose bool) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -143,23 +143,23 @@ func (r *run) watch(g *gateway, out *os.File, lose bool) {
 	})
 }
 
-// listening waits until the gateway does.
-func (g *gateway) listening() error {
+// awaitListening waits until the gateway does.
+func (g *gateway) awaitListening() error {
 	if g.addr == "" {
-		e, err := g.await("listening", 20*time.Second)
+		e, err := g.awaitEvent("listening", 20*time.Second)
 		g.addr = e.Details.Addr
 		return err
 	}
 	for g.fetch(time.Second, http.MethodGet, "/healthz", "").status != http.StatusOK {
-		if err := scenario.Pause(g.ctx, 50*time.Millisecond); err != nil || !g.alive() {
+		if err := scenario.Pause(g.ctx, 50*time.Millisecond); err != nil || !g.isAlive() {
 			return errors.New("nobody listens")
 		}
 	}
 	return nil
 }
 
-// alive says whether the process runs.
-func (g *gateway) alive() bool {
+// isAlive says whether the process runs.
+func (g *gateway) isAlive() bool {
 	select {
 	case <-g.ended:
 		return false
@@ -168,8 +168,8 @@ func (g *gateway) alive() bool {
 	}
 }
 
-// lines returns the log so far. The slice must not be appended to.
-func (g *gateway) lines() []string {
+// logLines returns the log so far. The slice must not be appended to.
+func (g *gateway) logLines() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.log[:len(g.log):len(g.log)]
@@ -181,14 +181,14 @@ type entry struct {
 	Details      struct{ Addr string }
 }
 
-// await waits for an event in the log.
+// awaitEvent waits for an event in the log.
 //
 // It looks at lines that have come already too. An error names the event and whether the
 // process has ended.
-func (g *gateway) await(event string, limit time.Duration) (entry, error) {
+func (g *gateway) awaitEvent(event string, limit time.Duration) (entry, error) {
 	for deadline := time.Now().Add(limit); ; {
-		ended := !g.alive()
-		for _, line := range g.lines() {
+		ended := !g.isAlive()
+		for _, line := range g.logLines() {
 			var e entry
 			if json.Unmarshal([]byte(line), &e) == nil && e.Event == event {
 				return e, nil
@@ -218,7 +218,7 @@ func (g *gateway) fetch(limit time.Duration, method, path, body string, header .
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(g.ctx, limit)
 	defer cancel()
-	defer func() { got.elapsed, got.err = time.Since(begin), plainly(got.err) }()
+	defer func() { got.elapsed, got.err = time.Since(begin), plainError(got.err) }()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+g.addr+path, strings.NewReader(body))
 	if err != nil {
 		return reply{err: err}
@@ -236,8 +236,8 @@ func (g *gateway) fetch(limit time.Duration, method, path, body string, header .
 	return reply{status: resp.StatusCode, body: string(content), err: err}
 }
 
-// plainly says in a word what usually goes wrong.
-func plainly(err error) error {
+// plainError says in a word what usually goes wrong.
+func plainError(err error) error {
 	if request := (*url.Error)(nil); errors.As(err, &request) {
 		err = request.Err // without the address, which differs from run to run
 	}
@@ -250,8 +250,8 @@ func plainly(err error) error {
 	return err
 }
 
-// read gets a JSON reply.
-func (g *gateway) read(path string, v any) error {
+// getJSON gets a JSON reply.
+func (g *gateway) getJSON(path string, v any) error {
 	got := g.fetch(5*time.Second, http.MethodGet, path, "")
 	if got.err != nil {
 		return got.err
@@ -259,15 +259,15 @@ func (g *gateway) read(path string, v any) error {
 	return json.Unmarshal([]byte(got.body), v)
 }
 
-// breaker returns state and failure count of the model's breaker, as in "closed 0".
-func (g *gateway) breaker() (string, error) {
+// breakerState returns state and failure count of the model's breaker, as in "closed 0".
+func (g *gateway) breakerState() (string, error) {
 	var ready struct {
 		Breakers []struct {
 			Service, State string
 			FailureCount   int `json:"failure_count"`
 		}
 	}
-	if err := g.read("/readyz", &ready); err != nil {
+	if err := g.getJSON("/readyz", &ready); err != nil {
 		return "", err
 	}
 	for _, b := range ready.Breakers {
@@ -278,10 +278,10 @@ func (g *gateway) breaker() (string, error) {
 	return "", errors.New("there is no breaker of the model")
 }
 
-// offered counts the tools whose name begins with prefix.
-func (g *gateway) offered(prefix string) (n int, err error) {
+// countTools counts the tools whose name begins with prefix.
+func (g *gateway) countTools(prefix string) (n int, err error) {
 	var list struct{ Tools []struct{ Name string } }
-	err = g.read("/tools", &list)
+	err = g.getJSON("/tools", &list)
 	for _, t := range list.Tools {
 		if strings.HasPrefix(t.Name, prefix) {
 			n++

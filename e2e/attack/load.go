@@ -25,42 +25,42 @@ import (
 // turns when there is room again.
 func ownShortage(r *run) {
 	g := r.mustStart(options{files: 64})
-	idle := r.fill(g, 100)
-	got, _ := idle[len(idle)-1].exchange(post("hi"))
-	r.turn(fmt.Sprintf("a turn after %d idle ones, 64 descriptors", len(idle)), newTurn(got), time.Second, "stop", "overloaded")
+	idle := r.fillIdle(g, 100)
+	got, _ := idle[len(idle)-1].exchange(rawTurn("hi"))
+	r.checkTurn(fmt.Sprintf("a turn after %d idle ones, 64 descriptors", len(idle)), newTurn(got), time.Second, "stop", "overloaded")
 	for _, l := range idle {
 		_ = l.Close()
 	}
 	r.Pause(300 * time.Millisecond)
-	r.breaker(g)
-	r.turn("a turn when they are gone", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+	r.checkBreaker(g)
+	r.checkTurn("a turn when they are gone", g.runTurn("hi", 5*time.Second), 2*time.Second, "stop")
 
 	const turns = 300
 	g = r.mustStart(options{files: 256, model: func(q question, say func(string)) {
 		_ = scenario.Pause(q.Context(), 2*time.Second)
-		say(text("Fine."))
+		say(textAnswer("Fine."))
 	}})
 	var mu sync.Mutex // guards ends
 	ends := map[string]int{}
 	var wg sync.WaitGroup
 	for range turns {
 		wg.Go(func() {
-			end := g.ask("hi", 20*time.Second).end()
+			end := g.runTurn("hi", 20*time.Second).endReason()
 			mu.Lock()
 			defer mu.Unlock()
 			ends[end]++
 		})
 	}
 	time.Sleep(time.Second)
-	r.health("/healthz beside 300 turns, 256 descriptors", g)
+	r.checkHealth("/healthz beside 300 turns, 256 descriptors", g)
 	wg.Wait()
-	r.Note("the turns", ends["stop"]+ends["overloaded"] == turns && ends["stop"] > 0, "stop or overloaded", "%s", strings.Trim(strings.TrimPrefix(fmt.Sprint(ends), "map"), "[]"))
-	r.breaker(g)
+	r.Check("the turns", ends["stop"]+ends["overloaded"] == turns && ends["stop"] > 0, "stop or overloaded", "%s", strings.Trim(strings.TrimPrefix(fmt.Sprint(ends), "map"), "[]"))
+	r.checkBreaker(g)
 }
 
-// fill opens up to n idle connections, until one gets no answer, and returns those
+// fillIdle opens up to n idle connections, until one gets no answer, and returns those
 // that are kept behind it. There is at least one, and the last is open.
-func (r *run) fill(g *gateway, n int) (idle []*link) {
+func (r *run) fillIdle(g *gateway, n int) (idle []*link) {
 	for range n {
 		l := r.dial(g)
 		_ = l.SetDeadline(time.Now().Add(500 * time.Millisecond))
@@ -89,11 +89,11 @@ func (r *run) fill(g *gateway, n int) (idle []*link) {
 // does most when it is full.
 func refusals(r *run) {
 	const n = 4000
-	g := r.full()
-	lines, begin := len(g.lines()), time.Now()
-	refused, dials, each := r.refused(g, n)
+	g := r.startFull()
+	lines, begin := len(g.logLines()), time.Now()
+	refused, dials, each := r.countRefused(g, n)
 	elapsed := time.Since(begin)
-	_, _, least := r.refused(r.floor(), n)
+	_, _, least := r.countRefused(r.startFloor(), n)
 	r.Pause(1200 * time.Millisecond) // a summary may come a second later
 	r.Exactly("refused of 4,000", refused, n)
 	r.Exactly("connections for them", dials, 1)
@@ -101,27 +101,27 @@ func refusals(r *run) {
 		r.Skip("CPU each", "no /proc here")
 	} else {
 		const most = 3
-		r.Note("CPU each, beside the least there is", each < most*least, fmt.Sprintf("< %d times", most), "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
+		r.Check("CPU each, beside the least there is", each < most*least, fmt.Sprintf("< %d times", most), "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
 	}
-	r.atMost("log lines", len(g.lines())-lines, 15*int(elapsed/time.Second+2))
+	r.atMost("log lines", len(g.logLines())-lines, 15*int(elapsed/time.Second+2))
 }
 
-// full starts a gateway that has one place, and a turn in it.
-func (r *run) full() *gateway {
+// startFull starts a gateway that has one place, and a turn in it.
+func (r *run) startFull() *gateway {
 	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1"}, model: func(q question, _ func(string)) { <-q.Context().Done() }})
-	if status := r.dial(g).status(post("hold")); status != http.StatusOK {
+	if status := r.dial(g).statusOf(rawTurn("hold")); status != http.StatusOK {
 		r.Must(fmt.Errorf("the first turn: status %d", status))
 	}
 	return g
 }
 
-// refused asks n times, and returns how many refusals came, on how many connections, and the
+// countRefused asks n times, and returns how many refusals came, on how many connections, and the
 // CPU time of each; 0: that is not known.
-func (r *run) refused(g *gateway, n int) (refused, dials int, each time.Duration) {
+func (r *run) countRefused(g *gateway, n int) (refused, dials int, each time.Duration) {
 	before, _ := g.usage()
 	l, dials := r.dial(g), 1
 	for range n {
-		got, closing := l.exchange(post("hi"))
+		got, closing := l.exchange(rawTurn("hi"))
 		if got.status == http.StatusServiceUnavailable {
 			refused++
 		}
@@ -142,25 +142,25 @@ func (r *run) refused(g *gateway, n int) (refused, dials int, each time.Duration
 // Memory for a reader must be bounded, however long the answer is.
 func slowReaders(r *run) {
 	const readers = 500
-	chunk := part(`[{"text":"` + strings.Repeat("a", 2<<10) + `"}]`)
+	chunk := partialAnswer(`[{"text":"` + strings.Repeat("a", 2<<10) + `"}]`)
 	g := r.mustStart(options{model: func(q question, say func(string)) {
-		for i := 0; i < 600 && q.about("long"); i++ {
+		for i := 0; i < 600 && q.mentions("long"); i++ {
 			say(chunk)
 			if scenario.Pause(q.Context(), 5*time.Millisecond) != nil {
 				return
 			}
 		}
-		say(text("Fine."))
+		say(textAnswer("Fine."))
 	}})
 	before, err := g.usage()
 	for range readers {
 		l := r.dial(g)
 		_ = l.SetReadBuffer(4 << 10)
-		_, err := io.WriteString(l, post("long"))
+		_, err := io.WriteString(l, rawTurn("long"))
 		r.Must(err)
 	}
 	r.Pause(3 * time.Second)
-	r.turn("a turn beside 500 who do not read", g.ask("hi", 10*time.Second), 2*time.Second, "stop")
+	r.checkTurn("a turn beside 500 who do not read", g.runTurn("hi", 10*time.Second), 2*time.Second, "stop")
 	if err != nil {
 		r.Skip("memory each", "no /proc here")
 		return
@@ -168,7 +168,7 @@ func slowReaders(r *run) {
 	after, err := g.usage()
 	r.Must(err)
 	each := (after.peak - before.peak) / readers >> 10
-	r.Note("memory each", each < 256, "< 256 KiB", "%d KiB", each)
+	r.Check("memory each", each < 256, "< 256 KiB", "%d KiB", each)
 }
 
 // overload begins five times as many turns as the gateway has shown to carry, and
@@ -176,34 +176,34 @@ func slowReaders(r *run) {
 // others take theirs, so the peak is measured before and after, the lower one counts, and
 // what is answered is compared by the CPU time that the gateway got for it, without that of
 // its refusals: they are measured at the same rate, and bounded by the least there is.
-func overload(r *run) { r.overload(nil) }
+func overload(r *run) { r.judgeOverload(nil) }
 
-// overload is the row for a gateway with further settings. header is what loadtest shows it.
-func (r *run) overload(env []string, header ...string) {
-	if !r.descriptors(15_000) {
+// judgeOverload is the row for a gateway with further settings. header is what loadtest shows it.
+func (r *run) judgeOverload(env []string, header ...string) {
+	if !r.canOpen(15_000) {
 		return
 	}
 	g := r.mustStart(options{env: env, model: func(_ question, say func(string)) {
 		for range 40 {
-			say(part(`[{"text":"Some words of an answer. "}]`))
+			say(partialAnswer(`[{"text":"Some words of an answer. "}]`))
 		}
-		say(text("Fine."))
+		say(textAnswer("Fine."))
 	}})
-	peak, perCPU := r.paced(g, 0, append(header, "--clients=64", "--duration=5s")...)
-	flood := []string{fmt.Sprintf("--rate=%.0f", 5*peak.answered()), "--max-in-flight=7000"}
-	refusal, least := r.refusal(r.full(), flood...), r.refusal(r.floor(), flood...)
-	r.Note("CPU of a refusal at that rate, beside the least", refusal < 3*least || least == 0, "< 3 times", "%s of %s", refusal.Round(time.Microsecond), least.Round(time.Microsecond))
-	over, overCPU := r.paced(g, refusal, append(append(flood, header...), "--duration=10s")...)
-	again, _ := r.paced(g, 0, append(header, "--clients=64", "--duration=5s")...)
+	peak, perCPU := r.loadPerCPU(g, 0, append(header, "--clients=64", "--duration=5s")...)
+	flood := []string{fmt.Sprintf("--rate=%.0f", 5*peak.turnsPerSecond()), "--max-in-flight=7000"}
+	refusal, least := r.refusalCost(r.startFull(), flood...), r.refusalCost(r.startFloor(), flood...)
+	r.Check("CPU of a refusal at that rate, beside the least", refusal < 3*least || least == 0, "< 3 times", "%s of %s", refusal.Round(time.Microsecond), least.Round(time.Microsecond))
+	over, overCPU := r.loadPerCPU(g, refusal, append(append(flood, header...), "--duration=10s")...)
+	again, _ := r.loadPerCPU(g, 0, append(header, "--clients=64", "--duration=5s")...)
 	r.slow = max(r.slow, slowness())
-	r.within("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
-	lower := min(peak.answered(), again.answered())
-	share := 100 * over.answered() / lower
+	r.checkWithin("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
+	lower := min(peak.turnsPerSecond(), again.turnsPerSecond())
+	share := 100 * over.turnsPerSecond() / lower
 	if perCPU > 0 {
 		share = max(share, 100*overCPU/perCPU)
 	}
-	r.Note("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s; a CPU second %.0f and %.0f", share, lower, overCPU, perCPU)
-	r.health("/healthz afterwards", g)
+	r.Check("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s; a CPU second %.0f and %.0f", share, lower, overCPU, perCPU)
+	r.checkHealth("/healthz afterwards", g)
 }
 
 // loadReport is what matters here of the report of loadtest.
@@ -218,14 +218,14 @@ type loadReport struct {
 	} `json:"first_text"`
 }
 
-// answered is how many turns a second got a text.
-func (l loadReport) answered() float64 { return l.FirstText.Count / l.Seconds }
+// turnsPerSecond is how many turns a second got a text.
+func (l loadReport) turnsPerSecond() float64 { return l.FirstText.Count / l.Seconds }
 
-// paced is load, and how many turns were answered for each second of the gateway's CPU time
+// loadPerCPU is load, and how many turns were answered for each second of the gateway's CPU time
 // but what refusals must cost; 0: that is not known.
-func (r *run) paced(g *gateway, refusal time.Duration, flags ...string) (loadReport, float64) {
+func (r *run) loadPerCPU(g *gateway, refusal time.Duration, flags ...string) (loadReport, float64) {
 	before, _ := g.usage()
-	report := r.load(g, flags...)
+	report := r.mustLoad(g, flags...)
 	after, err := g.usage()
 	spent := after.cpu - before.cpu - time.Duration(report.Streams.Refused)*refusal
 	if err != nil || spent <= 0 {
@@ -234,11 +234,11 @@ func (r *run) paced(g *gateway, refusal time.Duration, flags ...string) (loadRep
 	return report, report.FirstText.Count / spent.Seconds()
 }
 
-// refusal is the CPU time of a refusal by a server that is full, under a load: one request
+// refusalCost is the CPU time of a refusal by a server that is full, under a load: one request
 // after the other costs a server less than thousands at once; 0: that is not known.
-func (r *run) refusal(g *gateway, flags ...string) time.Duration {
+func (r *run) refusalCost(g *gateway, flags ...string) time.Duration {
 	before, _ := g.usage()
-	report := r.reported(g, append(flags, "--duration=3s")...)
+	report := r.runLoadtest(g, append(flags, "--duration=3s")...)
 	after, err := g.usage()
 	if err != nil || report.Streams.Refused == 0 {
 		return 0
@@ -246,17 +246,17 @@ func (r *run) refusal(g *gateway, flags ...string) time.Duration {
 	return (after.cpu - before.cpu) / time.Duration(report.Streams.Refused)
 }
 
-// load is the report of a load in which turns are answered.
-func (r *run) load(g *gateway, flags ...string) loadReport {
-	report := r.reported(g, flags...)
+// mustLoad is the report of a load in which turns are answered.
+func (r *run) mustLoad(g *gateway, flags ...string) loadReport {
+	report := r.runLoadtest(g, flags...)
 	if report.FirstText.Count == 0 {
 		r.Must(errors.New("no turn was answered"))
 	}
 	return report
 }
 
-// reported runs the binary's own load generator.
-func (r *run) reported(g *gateway, flags ...string) (report loadReport) {
+// runLoadtest runs the binary's own load generator.
+func (r *run) runLoadtest(g *gateway, flags ...string) (report loadReport) {
 	flags = append([]string{"loadtest", "--url=http://" + g.addr, "--timeout=20s", "--json=-"}, flags...)
 	out, _ := exec.CommandContext(r.Ctx, r.Binary, flags...).Output() // it fails if a turn is refused
 	if err := json.Unmarshal(out, &report); err != nil {

@@ -39,8 +39,8 @@ func scenarios() []named {
 		{Name: "bad credentials", Do: badCredentials},
 		{Name: "greedy tenant", Do: greedyTenant},
 		{Name: "one address", Do: oneAddress},
-		{Name: "diag", Do: diag},
-		{Name: "head", Do: head},
+		{Name: "diag", Do: diagStream},
+		{Name: "head", Do: headRequests},
 		{Name: "foreign page", Do: foreignPage},
 		{Name: "markdown", Do: markdownBombs},
 		{Name: "markdown in a turn", Do: markdownInATurn},
@@ -70,7 +70,7 @@ func main() {
 
 // attack runs the scenarios that args name, all if they name none.
 func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	wanted, err := choose(args)
+	wanted, err := parseArgs(args)
 	if err != nil {
 		return scenario.Misused(stderr, "attack BINARY [ROW...]", err)
 	}
@@ -79,22 +79,22 @@ func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "attack:", err)
 		return 2
 	}
-	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, s named) scenario.Row { return perform(ctx, binary, s) })
+	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, s named) scenario.Row { return performRow(ctx, binary, s) })
 }
 
-// choose reads the command line: a binary, and the names of rows.
-func choose(args []string) ([]named, error) {
+// parseArgs reads the command line: a binary, and the names of rows.
+func parseArgs(args []string) ([]named, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("which binary?")
 	}
 	return scenario.Choose(scenarios(), args[1:])
 }
 
-// perform runs one scenario and ends whatever it has started.
+// performRow runs one scenario and ends whatever it has started.
 //
 // What a scenario has started is ended also if it panics with something else than failure,
 // before the panic continues.
-func perform(ctx context.Context, binary string, s named) scenario.Row {
+func performRow(ctx context.Context, binary string, s named) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, slow: slowness()}

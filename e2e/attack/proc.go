@@ -28,21 +28,21 @@ func usageOf(pid int) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	peak, err := field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM:")
+	peak, err := procField(fmt.Sprintf("/proc/%d/status", pid), "VmHWM:")
 	return usage{cpu, peak << 10}, err
 }
 
 // openFiles is the number of files that this process may open, 0 if it is not known.
 func openFiles() int {
-	n, err := field("/proc/self/limits", "Max open files")
+	n, err := procField("/proc/self/limits", "Max open files")
 	if err != nil {
 		return 0
 	}
 	return int(n)
 }
 
-// field returns the first number behind a name in a file of /proc.
-func field(path, name string) (int64, error) {
+// procField returns the first number behind a name in a file of /proc.
+func procField(path, name string) (int64, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err

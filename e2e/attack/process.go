@@ -34,43 +34,43 @@ func (g *gateway) terminate() error {
 // log shipper does.
 func logReaderGone(r *run) {
 	g := r.mustStart(options{loseLog: true})
-	r.turn("a turn without a reader of stdout", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+	r.checkTurn("a turn without a reader of stdout", g.runTurn("hi", 5*time.Second), 2*time.Second, "stop")
 	r.Pause(300 * time.Millisecond)
-	r.health("/healthz after it", g)
+	r.checkHealth("/healthz after it", g)
 
 	out, in, err := os.Pipe()
 	r.Must(err)
 	_ = out.Close()
 	defer in.Close()
 	// Without a key it has something to say on stderr: that the model is a built-in one.
-	g, err = r.start(options{stderr: in, env: []string{"GEMINI_API_KEY="}})
+	g, err = r.startGateway(options{stderr: in, env: []string{"GEMINI_API_KEY="}})
 	if err != nil {
-		r.Note("the start without a reader of stderr", false, "runs", "%v", err)
+		r.Check("the start without a reader of stderr", false, "runs", "%v", err)
 		return
 	}
-	r.health("/healthz without a reader of stderr", g)
+	r.checkHealth("/healthz without a reader of stderr", g)
 }
 
 // longLogLines has a path and a tool's name logged that are longer than any of ours.
 func longLogLines(r *run) {
 	const most = 16 << 10
-	g := r.mustStart(options{model: calling(strings.Repeat("n", 900<<10), "{}")})
+	g := r.mustStart(options{model: callingModel(strings.Repeat("n", 900<<10), "{}")})
 	r.Must(g.fetch(5*time.Second, http.MethodGet, "/"+strings.Repeat("p", 90<<10), "").err)
 	r.Pause(300 * time.Millisecond)
-	r.atMost("longest line, path of 90 KiB", longest(g.lines()), most)
-	r.turn("a turn with a tool's name of 900 KiB", g.ask("hi", 10*time.Second), 5*time.Second, "stop")
-	r.completed(g)
-	r.atMost("longest line then", longest(g.lines()), most)
+	r.atMost("longest line, path of 90 KiB", longestLine(g.logLines()), most)
+	r.checkTurn("a turn with a tool's name of 900 KiB", g.runTurn("hi", 10*time.Second), 5*time.Second, "stop")
+	r.awaitCompleted(g)
+	r.atMost("longest line then", longestLine(g.logLines()), most)
 }
 
-// completed waits until a turn is logged.
-func (r *run) completed(g *gateway) {
-	_, err := g.await("request_completed", 5*time.Second)
+// awaitCompleted waits until a turn is logged.
+func (r *run) awaitCompleted(g *gateway) {
+	_, err := g.awaitEvent("request_completed", 5*time.Second)
 	r.Must(err)
 }
 
-// longest is the length of the longest line, in bytes.
-func longest(lines []string) (n int) {
+// longestLine is the length of the longest line, in bytes.
+func longestLine(lines []string) (n int) {
 	for _, l := range lines {
 		n = max(n, len(strings.TrimSuffix(l, "\n")))
 	}
@@ -80,23 +80,23 @@ func longest(lines []string) (n int) {
 // bidi names things with characters that make text look like another.
 func bidi(r *run) {
 	const odd = "a\u202eb\u2028c\u2066d\U000e0041e"
-	g := r.mustStart(options{model: calling("tool"+odd, "{}")})
+	g := r.mustStart(options{model: callingModel("tool"+odd, "{}")})
 	r.Must(g.fetch(5*time.Second, http.MethodGet, "/"+url.PathEscape(odd), "").err)
 	t := newTurn(g.fetch(5*time.Second, http.MethodPost, "/chat/stream", `{"input":"hi","user_id":"`+odd+`"}`, "Content-Type: application/json"))
-	r.turn("a turn", t, 5*time.Second, "stop")
-	r.completed(g)
-	r.Exactly("such characters in the log", disguised(strings.Join(g.lines(), "")), 0)
+	r.checkTurn("a turn", t, 5*time.Second, "stop")
+	r.awaitCompleted(g)
+	r.Exactly("such characters in the log", countDisguised(strings.Join(g.logLines(), "")), 0)
 	inEvents := 0
 	for _, e := range t.events {
 		if e.name == "tool_call" {
-			inEvents += disguised(e.raw)
+			inEvents += countDisguised(e.raw)
 		}
 	}
 	r.Exactly("in the events' names of tools", inEvents, 0)
 }
 
-// disguised counts what is neither seen nor a plain line end.
-func disguised(s string) (n int) {
+// countDisguised counts what is neither seen nor a plain line end.
+func countDisguised(s string) (n int) {
 	for _, c := range s {
 		if c == '\u2028' || c == '\u2029' || unicode.Is(unicode.Cf, c) {
 			n++
@@ -113,10 +113,10 @@ func shortKey(r *run) {
 		r.Must(err)
 		r.Must(l.Close())
 		g := r.mustStart(options{addr: l.Addr().String(), env: []string{"GEMINI_API_KEY=" + key}})
-		r.turn(fmt.Sprintf("a turn with the key %q", key), g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+		r.checkTurn(fmt.Sprintf("a turn with the key %q", key), g.runTurn("hi", 5*time.Second), 2*time.Second, "stop")
 		r.Pause(300 * time.Millisecond)
 		var lost, cut, warned int
-		for _, line := range g.lines() {
+		for _, line := range g.logLines() {
 			var e entry
 			if json.Unmarshal([]byte(line), &e) != nil {
 				lost++
@@ -137,14 +137,14 @@ func shortKey(r *run) {
 // noHome starts with nothing configured where no file can be made. A path below
 // /dev/null cannot be made by root either.
 func noHome(r *run) {
-	g, err := r.start(options{env: []string{"HOME=/dev/null/home", "SLUICE_TODO_DB="}})
+	g, err := r.startGateway(options{env: []string{"HOME=/dev/null/home", "SLUICE_TODO_DB="}})
 	if err != nil {
-		r.Note("the start", false, "runs", "%v", err)
+		r.Check("the start", false, "runs", "%v", err)
 		return
 	}
-	r.health("/healthz", g)
-	r.connected(g)
-	n, err := g.offered("")
+	r.checkHealth("/healthz", g)
+	r.awaitTools(g)
+	n, err := g.countTools("")
 	r.Must(err)
-	r.Note("todo tools", n > 0, "> 0", "%d", n)
+	r.Check("todo tools", n > 0, "> 0", "%d", n)
 }

@@ -25,43 +25,43 @@ type run struct {
 
 // atMost notes a count that may be less.
 func (r *run) atMost(what string, got, most int) {
-	r.Note(what, got <= most, fmt.Sprint("<= ", most), "%d", got)
+	r.Check(what, got <= most, fmt.Sprint("<= ", most), "%d", got)
 }
 
-// within notes how long something took. limit is that of a quiet machine.
-func (r *run) within(what string, elapsed, limit time.Duration) {
-	limit = r.scaled(limit)
-	r.Note(what, elapsed < limit, "< "+limit.String(), "%s", scenario.Short(elapsed))
+// checkWithin notes how long something took. limit is that of a quiet machine.
+func (r *run) checkWithin(what string, elapsed, limit time.Duration) {
+	limit = r.scaledLimit(limit)
+	r.Check(what, elapsed < limit, "< "+limit.String(), "%s", scenario.Short(elapsed))
 }
 
-// turn notes how a turn ended, and that it took less than limit, which is that of a quiet
+// checkTurn notes how a turn ended, and that it took less than limit, which is that of a quiet
 // machine.
-func (r *run) turn(what string, t turn, limit time.Duration, good ...string) {
-	limit = r.scaled(limit)
-	r.Note(what, slices.Contains(good, t.end()) && t.elapsed < limit, strings.Join(good, "/")+" < "+limit.String(), "%s, %s", t.end(), scenario.Short(t.elapsed))
+func (r *run) checkTurn(what string, t turn, limit time.Duration, good ...string) {
+	limit = r.scaledLimit(limit)
+	r.Check(what, slices.Contains(good, t.endReason()) && t.elapsed < limit, strings.Join(good, "/")+" < "+limit.String(), "%s, %s", t.endReason(), scenario.Short(t.elapsed))
 }
 
-// health notes that /healthz answers within a second.
-func (r *run) health(what string, g *gateway) {
+// checkHealth notes that /healthz answers within a second.
+func (r *run) checkHealth(what string, g *gateway) {
 	const limit = time.Second
-	got := g.fetch(3*r.scaled(limit), http.MethodGet, "/healthz", "")
+	got := g.fetch(3*r.scaledLimit(limit), http.MethodGet, "/healthz", "")
 	if got.err != nil || got.status != http.StatusOK {
-		r.Note(what, false, "< "+limit.String(), "status %d, %v", got.status, got.err)
+		r.Check(what, false, "< "+limit.String(), "status %d, %v", got.status, got.err)
 		return
 	}
-	r.within(what, got.elapsed, limit)
+	r.checkWithin(what, got.elapsed, limit)
 }
 
-// breaker notes whether the model's circuit breaker has counted a failure.
-func (r *run) breaker(g *gateway) {
-	state, err := g.breaker()
+// checkBreaker notes whether the model's circuit breaker has counted a failure.
+func (r *run) checkBreaker(g *gateway) {
+	state, err := g.breakerState()
 	r.Must(err)
-	r.Note("the model's breaker afterwards", state == "closed 0", "closed 0", "%s", state)
+	r.Check("the model's breaker afterwards", state == "closed 0", "closed 0", "%s", state)
 }
 
-// cost notes the CPU time since before, and peak the most memory ever. What is 0 is
+// checkCost notes the CPU time since before, and peak the most memory ever. What is 0 is
 // not looked at.
-func (r *run) cost(g *gateway, before usage, cpu time.Duration, megabytes int) {
+func (r *run) checkCost(g *gateway, before usage, cpu time.Duration, megabytes int) {
 	u, err := g.usage()
 	if err != nil {
 		r.Skip("CPU and memory", "no /proc here")
@@ -72,12 +72,12 @@ func (r *run) cost(g *gateway, before usage, cpu time.Duration, megabytes int) {
 	}
 	if megabytes > 0 {
 		mb := int(u.peak >> 20)
-		r.Note("memory at most", mb < megabytes, fmt.Sprintf("< %d MB", megabytes), "%d MB", mb)
+		r.Check("memory at most", mb < megabytes, fmt.Sprintf("< %d MB", megabytes), "%d MB", mb)
 	}
 }
 
-// descriptors says whether this process may open n files; it notes it if not.
-func (r *run) descriptors(n int) bool {
+// canOpen says whether this process may open n files; it notes it if not.
+func (r *run) canOpen(n int) bool {
 	if have := openFiles(); have > 0 && have < n {
 		r.Skip("many connections", fmt.Sprintf("needs %d descriptors", n))
 		return false
@@ -85,8 +85,8 @@ func (r *run) descriptors(n int) bool {
 	return true
 }
 
-// folder is removed when the scenario ends.
-func (r *run) folder() string {
+// makeFolder is removed when the scenario ends.
+func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-attack-")
 	r.Must(err)
 	r.AtEnd(func() { _ = os.RemoveAll(dir) })

@@ -33,9 +33,9 @@ func markdownBombs(r *run) {
 		var worst dearest
 		others := 0
 		for _, bomb := range markdowntest.Bombs(64 << 10) {
-			cpu, status := r.worded(g, channel, bomb.Text, 1)
+			cpu, status := r.formatText(g, channel, bomb.Text, 1)
 			if cpu > limit {
-				cpu, status = r.worded(g, channel, bomb.Text, 5)
+				cpu, status = r.formatText(g, channel, bomb.Text, 5)
 			}
 			if status != http.StatusOK && status != http.StatusUnprocessableEntity {
 				others++
@@ -47,11 +47,11 @@ func markdownBombs(r *run) {
 		r.Exactly("replies but 200 and 422, "+channel, others, 0)
 		r.withinCPU(fmt.Sprintf("CPU for 64 KiB, %s, at most (%s)", channel, worst.name), worst.cpu, limit)
 	}
-	r.health("/healthz afterwards", g)
+	r.checkHealth("/healthz afterwards", g)
 }
 
-// worded has a text worded, and returns the CPU time for each of so many times.
-func (r *run) worded(g *gateway, channel, text string, times int) (time.Duration, int) {
+// formatText has a text worded, and returns the CPU time for each of so many times.
+func (r *run) formatText(g *gateway, channel, text string, times int) (time.Duration, int) {
 	body, err := json.Marshal(map[string]string{"text": strings.ToValidUTF8(text, "")})
 	r.Must(err)
 	before, _ := g.usage()
@@ -68,23 +68,23 @@ func (r *run) worded(g *gateway, channel, text string, times int) (time.Duration
 // markdownInATurn has a model say a bomb of 250,000 characters for a channel: the turn ends
 // in its time, and what a client leaves behind ends with it.
 func markdownInATurn(r *run) {
-	bomb := part(`[{"text":"` + strings.Repeat("_a*", 2500) + `"}]`)
+	bomb := partialAnswer(`[{"text":"` + strings.Repeat("_a*", 2500) + `"}]`)
 	g := r.mustStart(options{env: []string{"SLUICE_REQUEST_TIMEOUT=3s"}, model: func(q question, say func(string)) {
 		for range 33 {
 			say(bomb)
 		}
-		say(text("Fine."))
+		say(textAnswer("Fine."))
 	}})
 	const body = `{"input":"hi","channel":"sms"}`
 	before, _ := g.usage()
-	r.turn("a turn whose answer is a bomb", newTurn(g.fetch(20*time.Second, http.MethodPost, "/chat/stream", body, "Content-Type: application/json")), 3*time.Second, "stop")
-	r.cost(g, before, time.Second, 200)
+	r.checkTurn("a turn whose answer is a bomb", newTurn(g.fetch(20*time.Second, http.MethodPost, "/chat/stream", body, "Content-Type: application/json")), 3*time.Second, "stop")
+	r.checkCost(g, before, time.Second, 200)
 	for range 4 {
-		_ = g.fetch(r.scaled(50*time.Millisecond), http.MethodPost, "/chat/stream", body, "Content-Type: application/json")
+		_ = g.fetch(r.scaledLimit(50*time.Millisecond), http.MethodPost, "/chat/stream", body, "Content-Type: application/json")
 	}
 	before, _ = g.usage()
 	r.Pause(2 * time.Second)
-	r.cost(g, before, 500*time.Millisecond, 0)
+	r.checkCost(g, before, 500*time.Millisecond, 0)
 }
 
 // foreignText sends JSON that is deep, wide and long, and has YAML of the same kinds checked.
@@ -110,7 +110,7 @@ func foreignText(r *run) {
 	for c := 'b'; c < 'i'; c++ {
 		alias += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c,", c-1), 8), c-1)
 	}
-	dir := r.folder()
+	dir := r.makeFolder()
 	for name, text := range map[string]string{
 		"YAML, aliases":    alias,
 		"YAML, flow, deep": strings.Repeat("[", size),
@@ -124,7 +124,7 @@ func foreignText(r *run) {
 		check := exec.CommandContext(r.Ctx, r.Binary, "config", "check", path)
 		check.Env, check.Stdout, check.Stderr = []string{"PATH=/usr/bin:/bin", "HOME=" + dir}, &out, &out
 		_ = check.Run() // it is at fault
-		r.Note(name+" is refused", check.ProcessState.ExitCode() == 1 || check.ProcessState.ExitCode() == 2, "exit 1 or 2", "%d", check.ProcessState.ExitCode())
+		r.Check(name+" is refused", check.ProcessState.ExitCode() == 1 || check.ProcessState.ExitCode() == 2, "exit 1 or 2", "%d", check.ProcessState.ExitCode())
 		r.withinCPU("CPU of config check, "+name, check.ProcessState.UserTime()+check.ProcessState.SystemTime(), time.Second)
 	}
 }

@@ -15,14 +15,14 @@ func (o options) withTools(list ...string) options {
 	return o
 }
 
-// connected waits for the tools.
-func (r *run) connected(g *gateway) {
-	_, err := g.await("mcp_connected", 20*time.Second)
+// awaitTools waits for the tools.
+func (r *run) awaitTools(g *gateway) {
+	_, err := g.awaitEvent("mcp_connected", 20*time.Second)
 	r.Must(err)
 }
 
-// object is a schema with n string properties that have these further members.
-func object(n int, members string) string {
+// objectSchema is a schema with n string properties that have these further members.
+func objectSchema(n int, members string) string {
 	properties := make([]string, n)
 	for i := range properties {
 		properties[i] = fmt.Sprintf(`"p%d":{"type":"string"%s}`, i, members)
@@ -32,12 +32,12 @@ func object(n int, members string) string {
 
 // patternBomb offers a tool of 40 KB whose patterns, compiled, take gigabytes.
 func patternBomb(r *run) {
-	bomb := object(300, `,"pattern":"(`+strings.Repeat("abcdefghij", 10)+`){1000}"`)
-	g := r.mustStart(options{}.withTools(tool("bomb", bomb), tool("harmless", `{"type":"object"}`)))
-	_, err := g.await("mcp_connected", 20*time.Second)
-	r.cost(g, usage{}, 3*time.Second, 150)
+	bomb := objectSchema(300, `,"pattern":"(`+strings.Repeat("abcdefghij", 10)+`){1000}"`)
+	g := r.mustStart(options{}.withTools(toolEntry("bomb", bomb), toolEntry("harmless", `{"type":"object"}`)))
+	_, err := g.awaitEvent("mcp_connected", 20*time.Second)
+	r.checkCost(g, usage{}, 3*time.Second, 150)
 	r.Must(err)
-	n, err := g.offered("harmless")
+	n, err := g.countTools("harmless")
 	r.Must(err)
 	r.Exactly("the server's other tool is offered", n, 1)
 }
@@ -50,17 +50,17 @@ func slowPattern(r *run) {
 	} {
 		g := r.mustStart(options{env: []string{"SLUICE_REQUEST_TIMEOUT=3s"}, model: func(q question, say func(string)) {
 			argument := p.argument
-			if q.about("quick") {
+			if q.mentions("quick") {
 				argument = "b"
 			}
-			calling("check", `{"p0":"`+argument+`"}`)(q, say)
-		}}.withTools(tool("check", object(1, fmt.Sprintf(`,"pattern":%q`, p.pattern)))))
-		r.connected(g)
+			callingModel("check", `{"p0":"`+argument+`"}`)(q, say)
+		}}.withTools(toolEntry("check", objectSchema(1, fmt.Sprintf(`,"pattern":%q`, p.pattern)))))
+		r.awaitTools(g)
 		slow := make(chan turn, 1)
-		go func() { slow <- g.ask("slow", 12*time.Second) }()
+		go func() { slow <- g.runTurn("slow", 12*time.Second) }()
 		time.Sleep(time.Second) // until the check has begun
-		r.turn("a quick call beside a slow check, "+p.name, g.ask("quick", 12*time.Second), time.Second, "stop")
-		r.turn("the slow one, in a turn of 3 s", <-slow, 4*time.Second, "stop", "timeout")
+		r.checkTurn("a quick call beside a slow check, "+p.name, g.runTurn("quick", 12*time.Second), time.Second, "stop")
+		r.checkTurn("the slow one, in a turn of 3 s", <-slow, 4*time.Second, "stop", "timeout")
 	}
 }
 
@@ -68,35 +68,35 @@ func slowPattern(r *run) {
 func toolsSurplus(r *run) {
 	many := make([]string, 1001)
 	for i := range many {
-		many[i] = tool(fmt.Sprint("t", i), `{"type":"object"}`)
+		many[i] = toolEntry(fmt.Sprint("t", i), `{"type":"object"}`)
 	}
 	g := r.mustStart(options{}.withTools(many...))
 	r.Pause(time.Second)
-	n, err := g.offered("t")
+	n, err := g.countTools("t")
 	r.Must(err)
-	r.Note("offered of 1,001 tools", n >= 1000, ">= 1000", "%d", n)
-	r.Exactly("mcp_unavailable in a turn", g.ask("hi", 5*time.Second).count("error", "mcp_unavailable"), 0)
+	r.Check("offered of 1,001 tools", n >= 1000, ">= 1000", "%d", n)
+	r.Exactly("mcp_unavailable in a turn", g.runTurn("hi", 5*time.Second).countEvents("error", "mcp_unavailable"), 0)
 }
 
 // manyCalls has the model make more calls in one answer than anybody can want.
 func manyCalls(r *run) {
 	const chunks, each, most = 7, 28_000, 128
 	one := `{"functionCall":{"name":"a"}}`
-	calls := part("[" + strings.Repeat(one+",", each-1) + one + "]")
+	calls := partialAnswer("[" + strings.Repeat(one+",", each-1) + one + "]")
 	g := r.mustStart(options{env: []string{"SLUICE_REQUEST_TIMEOUT=2s"}, model: func(q question, say func(string)) {
-		if q.answered() {
-			say(text("Done."))
+		if q.hasResults() {
+			say(textAnswer("Done."))
 			return
 		}
 		for range chunks {
 			say(calls)
 		}
-		say(text("So."))
+		say(textAnswer("So."))
 	}})
 	before, _ := g.usage()
-	t := g.ask("hi", 12*time.Second)
-	r.turn("a turn of 2 s with 196,000 calls", t, 5*time.Second, "stop", "timeout")
-	r.cost(g, before, 5*time.Second, 150)
-	r.atMost("calls that are told", t.count("tool_call", `"in_progress"`), most)
-	r.Exactly("errors that tell the number of the rest", t.count("error", fmt.Sprint(chunks*each-most)), 1)
+	t := g.runTurn("hi", 12*time.Second)
+	r.checkTurn("a turn of 2 s with 196,000 calls", t, 5*time.Second, "stop", "timeout")
+	r.checkCost(g, before, 5*time.Second, 150)
+	r.atMost("calls that are told", t.countEvents("tool_call", `"in_progress"`), most)
+	r.Exactly("errors that tell the number of the rest", t.countEvents("error", fmt.Sprint(chunks*each-most)), 1)
 }

@@ -27,17 +27,17 @@ type turn struct {
 	events []event
 }
 
-// ask runs a turn, which fails after limit.
-func (g *gateway) ask(input string, limit time.Duration) turn {
+// runTurn runs a turn, which fails after limit.
+func (g *gateway) runTurn(input string, limit time.Duration) turn {
 	body := fmt.Sprintf(`{"input":%q,"accumulated":false}`, input)
 	return newTurn(g.fetch(limit, http.MethodPost, "/chat/stream", body, "Content-Type: application/json"))
 }
 
 // newTurn reads the events of a reply's body.
-func newTurn(r reply) turn { return turn{r, parse(r.body)} }
+func newTurn(r reply) turn { return turn{r, parseEvents(r.body)} }
 
-// parse reads a stream as the gateway frames it: one data line an event.
-func parse(body string) (events []event) {
+// parseEvents reads a stream as the gateway frames it: one data line an event.
+func parseEvents(body string) (events []event) {
 	var e event
 	for line := range strings.Lines(body) {
 		line = strings.TrimSuffix(line, "\n")
@@ -56,9 +56,9 @@ func parse(body string) (events []event) {
 	return events
 }
 
-// end says in a word how the turn ended: its finish reason, the fatal error before
+// endReason says in a word how the turn ended: its finish reason, the fatal error before
 // it, or what became of it instead.
-func (t turn) end() string {
+func (t turn) endReason() string {
 	if n := len(t.events); n > 0 && t.events[n-1].name == "done" {
 		reason := t.events[n-1].data.FinishReason
 		if reason == "error" && n > 1 {
@@ -81,8 +81,8 @@ func (t turn) end() string {
 	return fmt.Sprint("status ", t.status)
 }
 
-// count counts events of a name that hold a word in their data.
-func (t turn) count(name, word string) (n int) {
+// countEvents counts events of a name that hold a word in their data.
+func (t turn) countEvents(name, word string) (n int) {
 	for _, e := range t.events {
 		if e.name == name && strings.Contains(e.raw, word) {
 			n++

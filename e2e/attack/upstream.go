@@ -25,25 +25,25 @@ func oddUsage(r *run) {
 	odd := []string{`{"promptTokenCount":1.5}`, `{"promptTokenCount":"7"}`, `{"promptTokenCount":-5}`, `{"promptTokenCount":1e300}`, `[]`, `"x"`}
 	g := r.mustStart(options{model: func(q question, say func(string)) {
 		for i, usage := range odd {
-			if q.about(fmt.Sprintf("case %d", i)) {
-				say(answer(`[{"text":"Fine."}]`, usage))
+			if q.mentions(fmt.Sprintf("case %d", i)) {
+				say(wholeAnswer(`[{"text":"Fine."}]`, usage))
 			}
 		}
 	}})
 	kept := 0
 	for i := range odd {
-		if g.ask(fmt.Sprintf("case %d", i), 5*time.Second).end() == "stop" {
+		if g.runTurn(fmt.Sprintf("case %d", i), 5*time.Second).endReason() == "stop" {
 			kept++
 		}
 	}
 	r.Exactly("good answers kept", kept, len(odd))
-	r.breaker(g)
+	r.checkBreaker(g)
 }
 
 // goAway is an HTTP/2 server that refuses each connection as soon as it is made.
 func goAway(r *run) {
-	trusted := filepath.Join(r.folder(), "ca.pem")
-	pair, err := certificate(trusted)
+	trusted := filepath.Join(r.makeFolder(), "ca.pem")
+	pair, err := makeCertificate(trusted)
 	r.Must(err)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}})
 	r.Must(err)
@@ -54,10 +54,10 @@ func goAway(r *run) {
 	r.AtEnd(func() { _ = l.Close(); wg.Wait() })
 	g := r.mustStart(options{env: []string{"GEMINI_BASE_URL=https://" + l.Addr().String(), "SSL_CERT_FILE=" + trusted, "SLUICE_MODEL_TIMEOUT=4s"}})
 	before, _ := g.usage()
-	r.turn("a turn", g.ask("hi", 15*time.Second), 10*time.Second, "model_unavailable", "timeout")
+	r.checkTurn("a turn", g.runTurn("hi", 15*time.Second), 10*time.Second, "model_unavailable", "timeout")
 	// Three attempts, each of which may find a few connections that are just gone.
 	r.atMost("connections", int(conns.Load()), 24)
-	r.cost(g, before, 500*time.Millisecond, 100)
+	r.checkCost(g, before, 500*time.Millisecond, 100)
 }
 
 // refuseAll accepts connections, counts them, and answers each with a refusal,
@@ -82,8 +82,8 @@ func refuseAll(l net.Listener, conns *counter, wg *sync.WaitGroup) {
 	}
 }
 
-// certificate makes one for 127.0.0.1 and writes it to path, to be trusted.
-func certificate(path string) (tls.Certificate, error) {
+// makeCertificate makes one for 127.0.0.1 and writes it to path, to be trusted.
+func makeCertificate(path string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err

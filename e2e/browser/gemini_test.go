@@ -56,7 +56,7 @@ func (g *gemini) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal(body, &asked)
 	var question string // the last one: before it stands the history, behind it what tools returned
 	for _, c := range asked.Contents {
-		if text := process.Said(c.Parts[0].Text); c.Role == "user" && text != "" {
+		if text := process.UserText(c.Parts[0].Text); c.Role == "user" && text != "" {
 			question = text
 		}
 	}

@@ -35,8 +35,8 @@ const (
 	withoutStore = ", keeping nothing" // behind the name of a gateway that would keep turns
 )
 
-// build makes the programs below work.
-func build(ctx context.Context, o options, work string, stdout io.Writer) ([]program, error) {
+// buildPrograms makes the programs below work.
+func buildPrograms(ctx context.Context, o options, work string, stdout io.Writer) ([]program, error) {
 	root, err := filepath.Abs(o.root)
 	if err != nil {
 		return nil, err
@@ -85,20 +85,20 @@ func buildGateways(ctx context.Context, o options, root, work string) (ours, bas
 // buildRevision builds the gateway as it was, in a working tree of its own.
 func buildRevision(ctx context.Context, root, work, revision, out string) error {
 	tree := filepath.Join(work, "tree")
-	if err := run(ctx, root, "git", "worktree", "add", "--quiet", "--detach", tree, revision); err != nil {
+	if err := runCommand(ctx, root, "git", "worktree", "add", "--quiet", "--detach", tree, revision); err != nil {
 		return err
 	}
-	defer func() { _ = run(context.WithoutCancel(ctx), root, "git", "worktree", "remove", "--force", tree) }()
+	defer func() { _ = runCommand(context.WithoutCancel(ctx), root, "git", "worktree", "remove", "--force", tree) }()
 	return goBuild(ctx, tree, out, "./cmd/sluice")
 }
 
 // goBuild builds as for a release.
 func goBuild(ctx context.Context, folder, out, target string) error {
-	return run(ctx, folder, "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", out, target)
+	return runCommand(ctx, folder, "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", out, target)
 }
 
-// run runs a command; what it printed is in the error.
-func run(ctx context.Context, folder, name string, args ...string) error {
+// runCommand runs a command; what it printed is in the error.
+func runCommand(ctx context.Context, folder, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil {

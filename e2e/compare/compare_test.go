@@ -31,7 +31,7 @@ func TestRank(t *testing.T) {
 	t.Parallel()
 	got := map[int]int{}
 	for _, n := range []int{6, 7, 8, 10, 12, 20} {
-		got[n] = rank(n)
+		got[n] = rankOutside(n)
 	}
 	if diff := cmp.Diff(map[int]int{6: 0, 7: 2, 8: 3, 10: 8, 12: 13, 20: 52}, got); diff != "" {
 		t.Error(diff)
@@ -94,7 +94,7 @@ func TestWorse(t *testing.T) {
 		{"more, on a machine that is as noisy", 1.08, 1, 1.1, false},
 	} {
 		r := row{costs: map[string][]float64{nameNew: about(tt.ours), nameBase: about(tt.base), nameAgain: about(tt.noise)}}
-		if got := r.worse(1.03); got != tt.want {
+		if got := r.isWorse(1.03); got != tt.want {
 			t.Errorf("%s: worse is %t", tt.name, got)
 		}
 	}
@@ -116,7 +116,7 @@ func TestTurnIsCounted(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, tt.body) }))
 		d := &side{url: s.URL, http: s.Client()}
-		first, err := d.turn(t.Context(), 3)
+		first, err := d.runTurn(t.Context(), 3)
 		s.Close()
 		if tt.want == "" && (err != nil || first <= 0) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v after %v, want %q", tt.name, err, first, tt.want)
@@ -126,12 +126,12 @@ func TestTurnIsCounted(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	chosen, err := choose("S4 S1")
+	chosen, err := chooseScenarios("S4 S1")
 	if err != nil || len(chosen) != 2 || chosen[0].name != "S4" {
 		t.Errorf("%v, %v", chosen, err)
 	}
 	for _, list := range []string{"", "S1 S9"} {
-		if _, err := choose(list); err == nil || !strings.Contains(err.Error(), "S5t") {
+		if _, err := chooseScenarios(list); err == nil || !strings.Contains(err.Error(), "S5t") {
 			t.Errorf("%q: %v", list, err)
 		}
 	}
@@ -151,7 +151,7 @@ func TestScenarios(t *testing.T) {
 	}
 	binary := process.Program(t)
 	programs := []program{{name: nameNew, path: binary}, {name: nameBase, path: binary}, {name: nameAgain, path: binary}}
-	events := countable(t.Context(), []string{"task-clock"})
+	events := countableEvents(t.Context(), []string{"task-clock"})
 	for _, tt := range []struct {
 		s    scenario
 		rows []string
@@ -163,7 +163,7 @@ func TestScenarios(t *testing.T) {
 	} {
 		t.Run(tt.s.name, func(t *testing.T) {
 			t.Parallel()
-			rows, err := tt.s.run(t.Context(), t.TempDir(), programs, fewestRounds)
+			rows, err := tt.s.measureRows(t.Context(), t.TempDir(), programs, fewestRounds)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,10 +171,10 @@ func TestScenarios(t *testing.T) {
 			for _, r := range rows {
 				parts := strings.Split(r.name, ": ")
 				got = append(got, parts[len(parts)-1])
-				if found, ok := r.against(nameNew, nameBase); !ok || len(r.costs[nameNew]) != fewestRounds || found.low <= 0 || found.high < found.low {
+				if found, ok := r.ratioBetween(nameNew, nameBase); !ok || len(r.costs[nameNew]) != fewestRounds || found.low <= 0 || found.high < found.low {
 					t.Errorf("%s: %+v, %v", r.name, r.costs, found)
 				}
-				if _, ok := r.against(nameNew, nameNew+withoutStore); ok != (tt.s.store != "") {
+				if _, ok := r.ratioBetween(nameNew, nameNew+withoutStore); ok != (tt.s.store != "") {
 					t.Errorf("%s is compared with what keeps nothing: %t", r.name, ok)
 				}
 			}
@@ -201,10 +201,10 @@ func TestCounts(t *testing.T) {
 	if _, err := exec.LookPath("perf"); err != nil {
 		t.Skip("there is no perf")
 	}
-	if got := countable(t.Context(), []string{"no-such-event"}); got != nil {
+	if got := countableEvents(t.Context(), []string{"no-such-event"}); got != nil {
 		t.Errorf("%v can be counted", got)
 	}
-	if _, err := count(t.Context(), 1<<22, []string{"task-clock"}); err == nil { // above the highest id that there is
+	if _, err := startCounting(t.Context(), 1<<22, []string{"task-clock"}); err == nil { // above the highest id that there is
 		t.Error("a process that is not there is counted")
 	}
 }

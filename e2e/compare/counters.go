@@ -17,8 +17,8 @@ import (
 // hardware are the events that are counted, where the machine can.
 var hardware = []string{"instructions", "cycles"}
 
-// countable returns the events that perf can count here.
-func countable(ctx context.Context, wanted []string) (events []string) {
+// countableEvents returns the events that perf can count here.
+func countableEvents(ctx context.Context, wanted []string) (events []string) {
 	out, err := exec.CommandContext(ctx, "perf", "stat", "-x,", "-e", strings.Join(wanted, ","), "true").CombinedOutput()
 	if err != nil {
 		return nil
@@ -38,8 +38,8 @@ type counting struct {
 	out bytes.Buffer
 }
 
-// count begins to count. The caller must call stop.
-func count(ctx context.Context, pid int, events []string) (*counting, error) {
+// startCounting begins to count. The caller must call stop.
+func startCounting(ctx context.Context, pid int, events []string) (*counting, error) {
 	c := &counting{}
 	// perf reads commands from one pipe, and says on another one that it has done what they say.
 	out, in, err := os.Pipe()

@@ -27,13 +27,13 @@ func ratioOf(costs, others []float64) interval {
 		}
 	}
 	slices.Sort(means)
-	at := rank(len(costs))
+	at := rankOutside(len(costs))
 	return interval{math.Exp(median(means)), math.Exp(means[at]), math.Exp(means[len(means)-1-at])}
 }
 
-// rank is how many of the sorted means lie outside of the interval on either side: one less than
+// rankOutside is how many of the sorted means lie outside of the interval on either side: one less than
 // the sum that the signed ranks of n ratios do not exceed by a chance of 2.5 %.
-func rank(n int) int {
+func rankOutside(n int) int {
 	ways := []float64{1} // by how many of the 2^n choices of signs a sum comes about
 	for i := 1; i <= n; i++ {
 		next := make([]float64, len(ways)+i)
@@ -58,7 +58,7 @@ func median(sorted []float64) float64 {
 	return (sorted[n/2] + sorted[(n-1)/2]) / 2
 }
 
-// middle is the median of values in any order.
-func middle(values []float64) float64 { return median(slices.Sorted(slices.Values(values))) }
+// medianOf is the median of values in any order.
+func medianOf(values []float64) float64 { return median(slices.Sorted(slices.Values(values))) }
 
 func (i interval) String() string { return fmt.Sprintf("%.2f (%.2f–%.2f)", i.ratio, i.low, i.high) }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// asked is the body of every request. What a gateway would repeat in each event it is asked to
+// requestBody is the body of every request. What a gateway would repeat in each event it is asked to
 // leave out, as the floor has no such thing.
-const asked = `{"input":"Add a todo to review the report","accumulated":false}`
+const requestBody = `{"input":"Add a todo to review the report","accumulated":false}`
 
-// turn has a turn answered, and returns how long its first text took.
+// runTurn has a turn answered, and returns how long its first text took.
 //
 // An answer that lacks a chunk, or has one twice, is an error: who answers less costs less.
-func (d *side) turn(ctx context.Context, chunks int) (first time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, strings.NewReader(asked))
+func (d *side) runTurn(ctx context.Context, chunks int) (first time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, strings.NewReader(requestBody))
 	if err != nil {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (d *side) turn(ctx context.Context, chunks int) (first time.Duration, err e
 		return 0, fmt.Errorf("%s: %s %s", d.name, resp.Status, reason)
 	}
 	a := answer{}
-	if err := a.read(resp.Body, func() { first = time.Since(began) }); err != nil {
+	if err := a.readEvents(resp.Body, func() { first = time.Since(began) }); err != nil {
 		return 0, fmt.Errorf("%s: %w", d.name, err)
 	}
 	if a.chunks != chunks || !a.done || !a.tool {
@@ -54,8 +54,8 @@ type answer struct {
 
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4096) }}
 
-// read reads the events of a stream. began is called when the first text is there.
-func (a *answer) read(body io.Reader, began func()) error {
+// readEvents reads the events of a stream. began is called when the first text is there.
+func (a *answer) readEvents(body io.Reader, began func()) error {
 	r := readers.Get().(*bufio.Reader)
 	r.Reset(body)
 	defer func() {
@@ -92,9 +92,9 @@ func (a *answer) read(body io.Reader, began func()) error {
 	}
 }
 
-// crowd has so many clients ask for so many turns each, one after the other. The first ones come
+// runClients has so many clients ask for so many turns each, one after the other. The first ones come
 // within a while, spread evenly.
-func (d *side) crowd(ctx context.Context, clients, turns, chunks int, within time.Duration) (firsts []time.Duration, err error) {
+func (d *side) runClients(ctx context.Context, clients, turns, chunks int, within time.Duration) (firsts []time.Duration, err error) {
 	firsts = make([]time.Duration, clients*turns)
 	errs := make(chan error, clients)
 	var all sync.WaitGroup
@@ -102,7 +102,7 @@ func (d *side) crowd(ctx context.Context, clients, turns, chunks int, within tim
 		all.Go(func() {
 			time.Sleep(within * time.Duration(i) / time.Duration(clients))
 			for j := range turns {
-				first, err := d.turn(ctx, chunks)
+				first, err := d.runTurn(ctx, chunks)
 				if err != nil {
 					errs <- err
 					return

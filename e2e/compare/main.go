@@ -59,7 +59,7 @@ func compare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	chosen, err := choose(o.scenarios)
+	chosen, err := chooseScenarios(o.scenarios)
 	if err == nil {
 		err = o.check(flags.Args())
 	}
@@ -67,7 +67,7 @@ func compare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "compare:", err)
 		return 2
 	}
-	failed, err := measure(ctx, o, chosen, stdout)
+	failed, err := measureAll(ctx, o, chosen, stdout)
 	if err != nil {
 		fmt.Fprintln(stderr, "compare:", err)
 		return 2
@@ -91,29 +91,29 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-// measure prints a table, and returns whether a ratio lies above the limit.
-func measure(ctx context.Context, o options, chosen []scenario, stdout io.Writer) (failed bool, err error) {
+// measureAll prints a table, and returns whether a ratio lies above the limit.
+func measureAll(ctx context.Context, o options, chosen []scenario, stdout io.Writer) (failed bool, err error) {
 	work, err := os.MkdirTemp("", "compare")
 	if err != nil {
 		return false, err
 	}
 	defer os.RemoveAll(work)
-	programs, err := build(ctx, o, work, stdout)
+	programs, err := buildPrograms(ctx, o, work, stdout)
 	if err != nil {
 		return false, err
 	}
 	fmt.Fprintf(stdout, "Ratios to %s, and the interval that has each by 95 %%; %d rounds.\n\n", cmp.Or(o.base, o.baseline), o.rounds)
-	events := countable(ctx, hardware)
+	events := countableEvents(ctx, hardware)
 	if len(events) == 0 {
 		fmt.Fprintf(stdout, "SKIPPED: %s, which perf does not count here\n\n", strings.Join(hardware, " and "))
 	}
 	printHead(stdout)
 	for _, s := range chosen {
 		s.events = events
-		worse, err := s.judge(ctx, work, programs, o, stdout)
+		worse, err := s.judgeScenario(ctx, work, programs, o, stdout)
 		if err == nil && worse { // one process may lie worse in memory than another
 			fmt.Fprintln(stdout, "| with new processes: |")
-			worse, err = s.judge(ctx, work, programs, o, stdout)
+			worse, err = s.judgeScenario(ctx, work, programs, o, stdout)
 		}
 		if err != nil {
 			return failed, fmt.Errorf("%s: %w", s.name, err)
@@ -123,12 +123,12 @@ func measure(ctx context.Context, o options, chosen []scenario, stdout io.Writer
 	return failed, nil
 }
 
-// judge prints what a scenario costs, and returns whether this build is worse.
-func (s *scenario) judge(ctx context.Context, work string, programs []program, o options, stdout io.Writer) (worse bool, err error) {
-	rows, err := s.run(ctx, work, programs, o.rounds)
+// judgeScenario prints what a scenario costs, and returns whether this build is worse.
+func (s *scenario) judgeScenario(ctx context.Context, work string, programs []program, o options, stdout io.Writer) (worse bool, err error) {
+	rows, err := s.measureRows(ctx, work, programs, o.rounds)
 	for _, r := range rows {
-		one := r.worse(o.limit)
-		r.print(stdout, one)
+		one := r.isWorse(o.limit)
+		r.printRow(stdout, one)
 		worse = worse || one
 	}
 	return worse, err

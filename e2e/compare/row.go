@@ -12,18 +12,18 @@ type row struct {
 	costs      map[string][]float64
 }
 
-// against compares two programs; false: one of them was not measured.
-func (r row) against(one, other string) (interval, bool) {
+// ratioBetween compares two programs; false: one of them was not measured.
+func (r row) ratioBetween(one, other string) (interval, bool) {
 	if r.costs[one] == nil || r.costs[other] == nil {
 		return interval{}, false
 	}
 	return ratioOf(r.costs[one], r.costs[other]), true
 }
 
-// worse says whether this build costs more than a limit, which is more than the noise.
-func (r row) worse(limit float64) bool {
-	found, _ := r.against(nameNew, nameBase)
-	noise, _ := r.against(nameAgain, nameBase)
+// isWorse says whether this build costs more than a limit, which is more than the noise.
+func (r row) isWorse(limit float64) bool {
+	found, _ := r.ratioBetween(nameNew, nameBase)
+	noise, _ := r.ratioBetween(nameAgain, nameBase)
 	return found.low > max(limit, noise.high)
 }
 
@@ -51,17 +51,17 @@ func printHead(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-func (r row) print(w io.Writer, worse bool) {
+func (r row) printRow(w io.Writer, worse bool) {
 	absolute := func(name string) string {
 		if r.costs[name] == nil {
 			return ""
 		}
-		return fmt.Sprintf("%.3g %s", middle(r.costs[name])/r.scale, r.unit)
+		return fmt.Sprintf("%.3g %s", medianOf(r.costs[name])/r.scale, r.unit)
 	}
 	fmt.Fprintf(w, "| %s | %s | %s |", r.name, absolute(nameNew), absolute(nameFloor))
 	for _, c := range columns {
 		text := ""
-		if found, ok := r.against(c.one, c.other); ok {
+		if found, ok := r.ratioBetween(c.one, c.other); ok {
 			text = found.String()
 		}
 		fmt.Fprintf(w, " %s |", text)

@@ -63,8 +63,8 @@ func scenarioNames() (names []string) {
 	return names
 }
 
-// choose returns the scenarios of a list of names.
-func choose(list string) (chosen []scenario, err error) {
+// chooseScenarios returns the scenarios of a list of names.
+func chooseScenarios(list string) (chosen []scenario, err error) {
 	for name := range strings.FieldsSeq(list) {
 		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
 		if i < 0 {
@@ -86,9 +86,9 @@ type sample struct {
 	counts map[string]float64 // by event
 }
 
-// measured returns the programs that the scenario measures. With a store each build is there without
+// measuredPrograms returns the programs that the scenario measures. With a store each build is there without
 // one as well.
-func (s *scenario) measured(programs []program) (list []program) {
+func (s *scenario) measuredPrograms(programs []program) (list []program) {
 	for _, p := range programs {
 		switch {
 		case p.floor && !slices.Contains(s.floors, p.name):
@@ -102,9 +102,9 @@ func (s *scenario) measured(programs []program) (list []program) {
 	return list
 }
 
-// run measures a scenario.
-func (s *scenario) run(ctx context.Context, work string, programs []program, rounds int) ([]row, error) {
-	measured := s.measured(programs)
+// measureRows measures a scenario.
+func (s *scenario) measureRows(ctx context.Context, work string, programs []program, rounds int) ([]row, error) {
+	measured := s.measuredPrograms(programs)
 	samples := map[string][]sample{}
 	measure := s.inSlices
 	if s.kind == burst {
@@ -113,7 +113,7 @@ func (s *scenario) run(ctx context.Context, work string, programs []program, rou
 	if err := measure(ctx, work, measured, rounds, samples); err != nil {
 		return nil, err
 	}
-	return s.rows(samples), nil
+	return s.makeRows(samples), nil
 }
 
 // inSlices has programs that are all alive answer by turns, each round in another order.
@@ -125,18 +125,18 @@ func (s *scenario) inSlices(ctx context.Context, work string, programs []program
 		}
 	}()
 	for _, p := range programs {
-		d, err := p.open(ctx, work, s)
+		d, err := p.startSide(ctx, work, s)
 		if err != nil {
 			return err
 		}
 		sides = append(sides, d)
-		if err := d.warm(ctx, s); err != nil {
+		if err := d.warmUp(ctx, s); err != nil {
 			return err
 		}
 	}
 	for range rounds {
 		for _, i := range rand.Perm(len(sides)) {
-			got, err := sides[i].slice(ctx, s)
+			got, err := sides[i].measureSlice(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -150,7 +150,7 @@ func (s *scenario) inSlices(ctx context.Context, work string, programs []program
 func (s *scenario) inBursts(ctx context.Context, work string, programs []program, rounds int, samples map[string][]sample) error {
 	for range max(fewestRounds, rounds/2) {
 		for _, i := range rand.Perm(len(programs)) {
-			got, err := s.burst(ctx, work, programs[i])
+			got, err := s.measureBurst(ctx, work, programs[i])
 			if err != nil {
 				return err
 			}
@@ -160,14 +160,14 @@ func (s *scenario) inBursts(ctx context.Context, work string, programs []program
 	return nil
 }
 
-// burst has one program answer one.
-func (s *scenario) burst(ctx context.Context, work string, p program) (sample, error) {
-	d, err := p.open(ctx, work, s)
+// measureBurst has one program answer one.
+func (s *scenario) measureBurst(ctx context.Context, work string, p program) (sample, error) {
+	d, err := p.startSide(ctx, work, s)
 	if err != nil {
 		return sample{}, err
 	}
 	defer d.close()
-	if err := d.warm(ctx, s); err != nil {
+	if err := d.warmUp(ctx, s); err != nil {
 		return sample{}, err
 	}
 	before, err := proc.Memory(d.cmd.Process.Pid)
@@ -184,7 +184,7 @@ func (s *scenario) burst(ctx context.Context, work string, p program) (sample, e
 		halfway <- reading{now, err}
 	})
 	defer timer.Stop()
-	got, err := d.slice(ctx, s)
+	got, err := d.measureSlice(ctx, s)
 	if err != nil {
 		return sample{}, err
 	}
@@ -193,19 +193,19 @@ func (s *scenario) burst(ctx context.Context, work string, p program) (sample, e
 	return got, full.err
 }
 
-// warm has a program answer some turns without pauses: connections, pools, compiled schemas.
-func (d *side) warm(ctx context.Context, s *scenario) error {
+// warmUp has a program answer some turns without pauses: connections, pools, compiled schemas.
+func (d *side) warmUp(ctx context.Context, s *scenario) error {
 	clients := min(s.clients, 64)
 	for range 2 {
-		if _, err := d.crowd(ctx, clients, max(1, min(s.turns, 4)), s.chunks, 0); err != nil {
+		if _, err := d.runClients(ctx, clients, max(1, min(s.turns, 4)), s.chunks, 0); err != nil {
 			return err
 		}
 	}
 	return d.up.setPause(s.pause)
 }
 
-// slice has a program answer turns, and measures it.
-func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
+// measureSlice has a program answer turns, and measures it.
+func (d *side) measureSlice(ctx context.Context, s *scenario) (got sample, err error) {
 	before, err := proc.CPU(d.cmd.Process.Pid)
 	if err != nil {
 		return got, err
@@ -215,7 +215,7 @@ func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
 		within = 0
 	}
 	if len(s.events) > 0 {
-		c, failed := count(ctx, d.cmd.Process.Pid, s.events)
+		c, failed := startCounting(ctx, d.cmd.Process.Pid, s.events)
 		if failed != nil {
 			return got, failed
 		}
@@ -224,7 +224,7 @@ func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
 			got.counts, err = counts, errors.Join(err, failed)
 		}()
 	}
-	if got.firsts, err = d.crowd(ctx, s.clients, s.turns, s.chunks, within); err != nil {
+	if got.firsts, err = d.runClients(ctx, s.clients, s.turns, s.chunks, within); err != nil {
 		return got, err
 	}
 	after, err := proc.CPU(d.cmd.Process.Pid)
@@ -232,8 +232,8 @@ func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
 	return got, err
 }
 
-// rows are what the samples say.
-func (s *scenario) rows(samples map[string][]sample) []row {
+// makeRows are what the samples say.
+func (s *scenario) makeRows(samples map[string][]sample) []row {
 	of := func(what, unit string, scale float64, cost func(sample) float64) row {
 		r := row{name: s.name + ": " + s.about + ": " + what, unit: unit, scale: scale, costs: map[string][]float64{}}
 		for name, all := range samples {

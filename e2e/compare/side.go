@@ -27,8 +27,8 @@ type side struct {
 // startPatience is how long a program may take until it listens.
 const startPatience = 10 * time.Second
 
-// open starts a program and its upstream. The caller must call close.
-func (p program) open(ctx context.Context, work string, s *scenario) (_ *side, err error) {
+// startSide starts a program and its upstream. The caller must call close.
+func (p program) startSide(ctx context.Context, work string, s *scenario) (_ *side, err error) {
 	roots := ""
 	if s.encrypted {
 		roots = filepath.Join(work, "roots of "+p.name+".pem")
@@ -70,7 +70,7 @@ func (p program) open(ctx context.Context, work string, s *scenario) (_ *side, e
 	}
 	d.url = "http://" + addr + "/chat/stream"
 	d.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 10_000, DisableCompression: true}}
-	return d, d.listens(addr)
+	return d, d.awaitListening(addr)
 }
 
 // environment is all that the program sees of one: a setting of the machine changes no row.
@@ -110,12 +110,12 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// listens waits until the program accepts connections, and a gateway its tools.
-func (d *side) listens(addr string) error {
+// awaitListening waits until the program accepts connections, and a gateway its tools.
+func (d *side) awaitListening(addr string) error {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			_ = conn.Close()
-			if d.floor || d.ready("http://"+addr+"/readyz") {
+			if d.floor || d.isReady("http://"+addr+"/readyz") {
 				return nil
 			}
 		}
@@ -126,8 +126,8 @@ func (d *side) listens(addr string) error {
 	}
 }
 
-// ready says whether a gateway has its tools.
-func (d *side) ready(url string) bool {
+// isReady says whether a gateway has its tools.
+func (d *side) isReady(url string) bool {
 	resp, err := d.http.Get(url)
 	if err != nil {
 		return false

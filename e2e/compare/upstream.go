@@ -38,12 +38,12 @@ const (
 
 // simulated is an upstream.
 type simulated struct {
-	chunks int
-	first  atomic.Int64 // nanoseconds before an answer begins
-	pause  atomic.Int64 // nanoseconds between chunks
-	said   [][]byte     // by how many tokens there are so far, as the API counts on
-	last   []byte
-	called []byte
+	chunks     int
+	first      atomic.Int64 // nanoseconds before an answer begins
+	pause      atomic.Int64 // nanoseconds between chunks
+	textChunks [][]byte     // by how many tokens there are so far, as the API counts on
+	last       []byte
+	called     []byte
 }
 
 // serveUpstream serves until its standard input ends, which it does with the process that has
@@ -59,7 +59,7 @@ func serveUpstream(args []string) {
 	const stop = `,"finishReason": "STOP"`
 	u := &simulated{chunks: *chunks, last: chunk(text, stop, 8000), called: chunk(call, stop, 32)}
 	for i := range 1000 {
-		u.said = append(u.said, chunk(text, "", 8*(i+1)))
+		u.textChunks = append(u.textChunks, chunk(text, "", 8*(i+1)))
 	}
 	model := httptest.NewUnstartedServer(u)
 	if *roots == "" {
@@ -95,8 +95,8 @@ func (u *simulated) setPace(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait returns false if the client is gone before the time is over.
-func wait(r *http.Request, of *atomic.Int64) bool {
+// waitPause returns false if the client is gone before the time is over.
+func waitPause(r *http.Request, of *atomic.Int64) bool {
 	d := time.Duration(of.Load())
 	if d <= 0 {
 		return true
@@ -116,7 +116,7 @@ func (u *simulated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	if !wait(r, &u.first) {
+	if !waitPause(r, &u.first) {
 		return
 	}
 	if !bytes.Contains(asked, []byte(`"functionResponse"`)) {
@@ -125,10 +125,10 @@ func (u *simulated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	flush := http.NewResponseController(w).Flush
 	for i := range u.chunks {
-		if !wait(r, &u.pause) {
+		if !waitPause(r, &u.pause) {
 			return
 		}
-		chunk := u.said[i%len(u.said)]
+		chunk := u.textChunks[i%len(u.textChunks)]
 		if i == u.chunks-1 {
 			chunk = u.last
 		}

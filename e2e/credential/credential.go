@@ -32,8 +32,8 @@ const Audience = "judged"
 
 // NewKey makes an API key and its entry, by the form that docs/access.md gives.
 func NewKey(user, tenant, limits string, scopes ...string) (key string, e Entry) {
-	id := letters("0123456789abcdefghijklmnopqrstuvwxyz", 10)
-	key = "slk_" + id + "_" + letters(digits, 32)
+	id := randomText("0123456789abcdefghijklmnopqrstuvwxyz", 10)
+	key = "slk_" + id + "_" + randomText(digits, 32)
 	rest := crc32.ChecksumIEEE([]byte(key))
 	var sum [6]byte
 	for i := len(sum) - 1; i >= 0; i-- {
@@ -47,8 +47,8 @@ func NewKey(user, tenant, limits string, scopes ...string) (key string, e Entry)
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// letters returns n random letters of an alphabet, some of them a little likelier than others.
-func letters(alphabet string, n int) string {
+// randomText returns n random letters of an alphabet, some of them a little likelier than others.
+func randomText(alphabet string, n int) string {
 	text := make([]byte, n)
 	rand.Read(text)
 	for i := range text {
@@ -81,7 +81,7 @@ func (i *Issuer) Rotate() error {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.keys = append(i.keys, &signer{letters(digits, 8), key})
+	i.keys = append(i.keys, &signer{randomText(digits, 8), key})
 	i.keys = i.keys[max(0, len(i.keys)-2):]
 	return nil
 }
@@ -115,7 +115,7 @@ func (i *Issuer) Token(user, tenant, limits string, life time.Duration) (string,
 		text, _ := json.Marshal(v)
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
-	claims := map[string]any{"iss": i.URL, "aud": Audience, "sub": user, "tenant": tenant, "jti": letters(digits, 12), "iat": time.Now().Unix(), "exp": time.Now().Add(life).Unix()}
+	claims := map[string]any{"iss": i.URL, "aud": Audience, "sub": user, "tenant": tenant, "jti": randomText(digits, 12), "iat": time.Now().Unix(), "exp": time.Now().Add(life).Unix()}
 	if limits != "" {
 		claims["limits"] = limits
 	}

@@ -58,8 +58,8 @@ type watchers struct {
 
 // deploy restarts one gateway after the other while turns run.
 func deploy(r *run) {
-	p := r.place(options{third: true, lease: leaseOfKills, env: []string{"SLUICE_DRAIN_TIMEOUT=1s", "SLUICE_REQUEST_TIMEOUT=" + (r.sizes.long + time.Minute).String()}})
-	l := &watchers{c: newClient(), url: r.balancer(p), long: r.sizes.long}
+	p := r.startPlace(options{third: true, lease: leaseOfKills, env: []string{"SLUICE_DRAIN_TIMEOUT=1s", "SLUICE_REQUEST_TIMEOUT=" + (r.sizes.long + time.Minute).String()}})
+	l := &watchers{c: newClient(), url: r.startBalancer(p), long: r.sizes.long}
 	ctx, cancel := context.WithCancel(r.Ctx)
 	defer cancel()
 	begin, stop := context.WithCancel(ctx)
@@ -70,7 +70,7 @@ func deploy(r *run) {
 			// One after the other, so that a restart finds them in all places.
 			_ = scenario.Pause(begin, min(l.long, 10*time.Second)*time.Duration(i)/time.Duration(r.sizes.deployed))
 			for begin.Err() == nil {
-				l.play(ctx)
+				l.playTurn(ctx)
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func deploy(r *run) {
 	err := scenario.Pause(ctx, min(l.long, 10*time.Second)+time.Second)
 	for _, g := range []*gateway{p.a, p.b, p.c} {
 		if err == nil {
-			err = r.restart(ctx, g)
+			err = r.restartGateway(ctx, g)
 		}
 	}
 	elapsed := time.Since(began)
@@ -92,13 +92,13 @@ func deploy(r *run) {
 	r.Report("three restarts, with the pauses between them", "%s", elapsed.Round(time.Second))
 }
 
-// restart stops a gateway as an operator does, starts it and lets the balancer see that.
-func (r *run) restart(ctx context.Context, g *gateway) error {
+// restartGateway stops a gateway as an operator does, starts it and lets the balancer see that.
+func (r *run) restartGateway(ctx context.Context, g *gateway) error {
 	began := time.Now()
 	if !g.stop() {
 		return fmt.Errorf("gateway %s has not stopped within %s", g.name, longestStop)
 	}
-	r.say("gateway %s has stopped within %s", g.name, time.Since(began).Round(time.Millisecond))
+	r.printProgress("gateway %s has stopped within %s", g.name, time.Since(began).Round(time.Millisecond))
 	if err := g.start(); err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func (p *process) stop() bool {
 	return good
 }
 
-// play is one turn.
-func (l *watchers) play(ctx context.Context) {
+// playTurn is one turn.
+func (l *watchers) playTurn(ctx context.Context) {
 	n := int(l.next.Add(1))
 	t := &watchedTurn{last: time.Now()}
 	t.order = order{id: fmt.Sprint("deploy", n), calls: n % 2, words: 1 + int(l.long/paceOfDeploy), every: paceOfDeploy}
@@ -136,23 +136,23 @@ func (l *watchers) play(ctx context.Context) {
 	l.mu.Lock()
 	l.turns = append(l.turns, t)
 	l.mu.Unlock()
-	if t.err = t.start(ctx, l.c, []string{l.url}); t.err == nil {
-		t.err = l.follow(ctx, t)
+	if t.err = t.startTurn(ctx, l.c, []string{l.url}); t.err == nil {
+		t.err = l.followTurn(ctx, t)
 	}
-	t.over = time.Now()
+	t.ended = time.Now()
 }
 
-// follow reads the rest of a turn as EventSource does: it waits, and asks for what is behind the
+// followTurn reads the rest of a turn as EventSource does: it waits, and asks for what is behind the
 // last event that it has.
-func (l *watchers) follow(ctx context.Context, t *watchedTurn) error {
+func (l *watchers) followTurn(ctx context.Context, t *watchedTurn) error {
 	for t.view.dones == 0 {
 		t.breaks++
 		if err := scenario.Pause(ctx, retryOfDeploy); err != nil {
 			return err
 		}
-		err := l.c.stream(ctx, func(f events.Event) bool { t.view.accept(f); return true }, http.MethodGet,
-			l.url+"/tasks/"+t.view.task+"/events?turn="+t.view.turn, "", t.view.after()...)
-		if p, ok := err.(*problem); ok && !p.again() {
+		err := l.c.readStream(ctx, func(f events.Event) bool { t.view.accept(f); return true }, http.MethodGet,
+			l.url+"/tasks/"+t.view.task+"/events?turn="+t.view.turn, "", t.view.resumeHeader()...)
+		if p, ok := err.(*problem); ok && !p.isTemporary() {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (r *run) judgeWatched(p *place, l *watchers) {
 		}
 		for n := range t.order.calls {
 			key := fmt.Sprint(t.order.id, ".", n+1)
-			if ran := p.tools.ran(key); ran != 1 {
+			if ran := p.tools.countCalls(key); ran != 1 {
 				unpaid = append(unpaid, fmt.Sprintf("%s %d times", key, ran))
 			}
 		}
@@ -188,11 +188,11 @@ func (r *run) judgeWatched(p *place, l *watchers) {
 		takeovers, resets, breaks = takeovers+t.text.takeovers, resets+t.text.resets, breaks+t.breaks
 	}
 	r.Row.Totals = scenario.Totals{Streams: len(l.turns), Done: len(l.turns) - len(lost), Lost: len(lost)}
-	r.none(fmt.Sprintf("of %d turns, without one done and a whole answer", len(l.turns)), lost)
+	r.checkEmpty(fmt.Sprintf("of %d turns, without one done and a whole answer", len(l.turns)), lost)
 	r.Exactly("turns that ended with turn_lost or shutting_down", closed, 0)
-	r.none("turns whose text is not that of their task, joined or accumulated", texts)
-	r.none("orders that were not paid once", unpaid)
-	r.Note("turns that another gateway went on with", elsewhere > 0, "some", "%d", elsewhere)
-	r.within("longest silence of a client", silences, 0.99, r.sizes.silence)
+	r.checkEmpty("turns whose text is not that of their task, joined or accumulated", texts)
+	r.checkEmpty("orders that were not paid once", unpaid)
+	r.Check("turns that another gateway went on with", elsewhere > 0, "some", "%d", elsewhere)
+	r.checkTimes("longest silence of a client", silences, 0.99, r.sizes.silence)
 	r.Report("takeovers; texts taken back; connections that broke", "%d; %d; %d", takeovers, resets, breaks)
 }

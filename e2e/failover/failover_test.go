@@ -78,7 +78,7 @@ func TestKillThatExplains(t *testing.T) {
 	call := calling{came, came.Add(time.Second)}
 	for after, want := range map[time.Duration]bool{-time.Millisecond: false, time.Millisecond: true, 1400 * time.Millisecond: true, 2 * time.Second: false} {
 		d := deaths{list: []time.Time{came.Add(after)}}
-		if got := d.explain(call); got != want {
+		if got := d.canExplain(call); got != want {
 			t.Errorf("a kill %v behind the call: %v", after, got)
 		}
 	}
@@ -94,7 +94,7 @@ func TestOrderOfAText(t *testing.T) {
 		{order{id: "a1", calls: 1, words: 2}.String() + `"functionResponse"`, `"text":"word1 "`},
 		{"something else", `"text":"end."`},
 	} {
-		resp, err := newClient().request(t.Context(), "POST", url, tt.body)
+		resp, err := newClient().sendRequest(t.Context(), "POST", url, tt.body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,9 +112,9 @@ func TestTable(t *testing.T) {
 	r := &run{Run: scenario.Run{Ctx: t.Context(), Row: scenario.Row{Name: "tea"}}}
 	r.Try(func() {
 		r.Exactly("spoons", 1, 2)
-		r.none("stains", nil)
+		r.checkEmpty("stains", nil)
 		r.Report("guests", "%d", 3)
-		r.within("cups", []time.Duration{time.Second, 2 * time.Second}, 0.5, 3*time.Second)
+		r.checkTimes("cups", []time.Duration{time.Second, 2 * time.Second}, 0.5, 3*time.Second)
 		r.Must(errors.New("no\nwater"))
 		r.Exactly("never reached", 1, 1)
 	})
@@ -146,7 +146,7 @@ func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
 	built.Needed(t)
 	for _, program := range []string{"redis-server", "haproxy"} {
-		if _, err := find(program); err != nil {
+		if _, err := findProgram(program); err != nil {
 			t.Skipf("%s is not on this machine", program)
 		}
 	}
@@ -168,7 +168,7 @@ func TestNothingIsLost(t *testing.T) {
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	l := &loader{turns: []loadTurn{{view: &view{last: 9, dones: 1}}, {view: &view{last: 3}}, {view: &view{}}, {view: &view{last: 9, dones: 2}}}}
-	if got, want := l.totals(), (scenario.Totals{Streams: 3, Done: 1, Lost: 2}); got != want {
+	if got, want := l.countStreams(), (scenario.Totals{Streams: 3, Done: 1, Lost: 2}); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

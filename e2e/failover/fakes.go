@@ -36,8 +36,8 @@ func (o order) String() string {
 	return fmt.Sprintf("order %s: calls %d, words %d, every %dms", o.id, o.calls, o.words, o.every.Milliseconds())
 }
 
-// text is what the model answers in the end.
-func (o order) text() (text string) {
+// answerText is what the model answers in the end.
+func (o order) answerText() (text string) {
 	for n := 1; n < o.words; n++ {
 		text += fmt.Sprintf("word%d ", n)
 	}
@@ -114,24 +114,24 @@ type tools struct {
 // calling is one call: when it came, and when its answer went out, or would have.
 type calling struct{ came, answered time.Time }
 
-// last returns the last call of something that was called.
-func (t *tools) last(key string) calling {
+// lastCall returns the last call of something that was called.
+func (t *tools) lastCall(key string) calling {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lasts[key]
 }
 
-// ran returns how often something was called.
+// countCalls returns how often something was called.
 //
 // 0: never.
-func (t *tools) ran(key string) int {
+func (t *tools) countCalls(key string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.calls[key]
 }
 
-// sum returns how many calls there were, and how many there were of what was called most.
-func (t *tools) sum() (all, most int) {
+// sumCalls returns how many calls there were, and how many there were of what was called most.
+func (t *tools) sumCalls() (all, most int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, n := range t.calls {
@@ -140,21 +140,21 @@ func (t *tools) sum() (all, most int) {
 	return all, most
 }
 
-// server returns the MCP server of the tools. They must not run twice: they say so themselves, and
+// mcpServer returns the MCP server of the tools. They must not run twice: they say so themselves, and
 // no gateway may be more careless with them than their annotations are.
-func (t *tools) server() *toolserver.Server {
+func (t *tools) mcpServer() *toolserver.Server {
 	const writes = `"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false`
 	tool := func(name, argument, kind string) string {
 		return toolserver.Tool(name, "Counts its calls.", toolserver.Argument(argument, kind), writes)
 	}
 	return &toolserver.Server{Name: "failover", List: tool("count", "order", "string") + "," + tool("refund", "amount", "number"),
 		Call: func(_ http.ResponseWriter, r *http.Request, c toolserver.Call) toolserver.Reply {
-			return toolserver.Text(fmt.Sprint("done, number ", t.call(r, key(c))))
+			return toolserver.Text(fmt.Sprint("done, number ", t.runTool(r, callKey(c))))
 		}}
 }
 
-// key is that by which a call counts.
-func key(c toolserver.Call) string {
+// callKey is that by which a call counts.
+func callKey(c toolserver.Call) string {
 	var args struct {
 		Order  string
 		Amount float64
@@ -166,8 +166,8 @@ func key(c toolserver.Call) string {
 	return args.Order
 }
 
-// call counts one, whether or not its caller is still there: what was asked for is done.
-func (t *tools) call(r *http.Request, key string) int {
+// runTool counts one, whether or not its caller is still there: what was asked for is done.
+func (t *tools) runTool(r *http.Request, key string) int {
 	came := time.Now()
 	time.Sleep(t.hold / 2)
 	t.mu.Lock()

@@ -28,18 +28,18 @@ const (
 // paidTurn is a turn that pays, as its client has seen it: it reads on at another gateway where a
 // connection breaks. One goroutine uses it at a time.
 type paidTurn struct {
-	order       order
-	view        *view
-	text        saidText
-	keys        int // idempotency keys that were used
-	began, over time.Time
-	last        time.Time       // of its events
-	silent      []time.Duration // before the first event of each gateway that went on
-	err         error
+	order        order
+	view         *view
+	text         shownText
+	keys         int // idempotency keys that were used
+	began, ended time.Time
+	last         time.Time       // of its events
+	silent       []time.Duration // before the first event of each gateway that went on
+	err          error
 }
 
-// saidText is the text of a turn, put together in both ways that a client may use.
-type saidText struct {
+// shownText is the text of a turn, put together in both ways that a client may use.
+type shownText struct {
 	joined      string // of the deltas, by the rule for text that is taken back
 	accumulated string // as the last event said that has it
 	final       string // as done has it
@@ -49,13 +49,13 @@ type saidText struct {
 	differ      int // events after which the two were not the same
 }
 
-// agrees says whether all forms in which the text was sent are the same.
-func (t *saidText) agrees() bool {
+// formsAgree says whether all forms in which the text was sent are the same.
+func (t *shownText) formsAgree() bool {
 	return t.differ == 0 && t.joined == t.accumulated && t.joined == t.final
 }
 
 // accept adds an event.
-func (t *saidText) accept(f events.Event) {
+func (t *shownText) accept(f events.Event) {
 	switch f.Name {
 	case "response_delta", "response_reset", "done":
 	default:
@@ -87,7 +87,7 @@ func (t *saidText) accept(f events.Event) {
 
 // accept adds an event.
 func (t *paidTurn) accept(f events.Event) {
-	if now := time.Now(); f.N == t.view.goesOn() && t.view.last > 0 {
+	if now := time.Now(); f.N == t.view.takeoverNumber() && t.view.last > 0 {
 		t.silent, t.last = append(t.silent, now.Sub(t.last)), now
 	} else {
 		t.last = now
@@ -107,18 +107,18 @@ type payers struct {
 	turns []*paidTurn
 }
 
-// kills has turns run without any kill, and then while one gateway after the other is killed.
-func kills(r *run) {
-	p := r.place(options{third: true, lease: leaseOfKills})
+// killOneByOne has turns run without any kill, and then while one gateway after the other is killed.
+func killOneByOne(r *run) {
+	p := r.startPlace(options{third: true, lease: leaseOfKills})
 	p.tools.hold = 500 * time.Millisecond
 	gateways := []*gateway{p.a, p.b, p.c}
-	calm := r.pay(p, "calm", r.sizes.calm, nil)
+	calm := r.runPayers(p, "calm", r.sizes.calm, nil)
 	var deaths deaths
 	began := time.Now()
-	live := r.pay(p, "live", r.sizes.killing, func(ctx context.Context) error {
+	live := r.runPayers(p, "live", r.sizes.killing, func(ctx context.Context) error {
 		for n := 0; scenario.Pause(ctx, r.sizes.every) == nil; n++ {
 			g := gateways[n%len(gateways)]
-			r.say("kill %d: gateway %s", n+1, g.name)
+			r.printProgress("kill %d: gateway %s", n+1, g.name)
 			deaths.add() // before: a call that came after it is not explained by it
 			g.kill()
 			_ = scenario.Pause(ctx, time.Second)
@@ -131,21 +131,21 @@ func kills(r *run) {
 	elapsed := time.Since(began)
 	r.judgePaid(p, append(calm.turns, live.turns...), live.c, &deaths)
 	quiet, killed := calm.p95(), live.p95()
-	r.Note("p95 of a turn, against that without kills", killed <= quiet+slower, "<= "+scenario.Short(quiet+slower), "%s", scenario.Short(killed))
+	r.Check("p95 of a turn, against that without kills", killed <= quiet+slower, "<= "+scenario.Short(quiet+slower), "%s", scenario.Short(killed))
 	r.Report("turns without kills; with; kills; time", "%d; %d; %d; %s", len(calm.turns), len(live.turns), len(deaths.list), elapsed.Round(time.Second))
 }
 
-// stops has gateways stand still for so long that others go on with their turns, and then continue:
+// stopOneByOne has gateways stand still for so long that others go on with their turns, and then continue:
 // for a moment each of two believes that a turn is its own.
-func stops(r *run) {
-	p := r.place(options{third: true, lease: leaseOfKills})
+func stopOneByOne(r *run) {
+	p := r.startPlace(options{third: true, lease: leaseOfKills})
 	p.tools.hold = 500 * time.Millisecond
 	gateways := []*gateway{p.a, p.b, p.c}
 	var stopped deaths
-	live := r.pay(p, "stopped", r.sizes.killing, func(ctx context.Context) error {
+	live := r.runPayers(p, "stopped", r.sizes.killing, func(ctx context.Context) error {
 		for n := 0; scenario.Pause(ctx, r.sizes.every/2) == nil; n++ {
 			g := gateways[n%len(gateways)]
-			r.say("stop %d: gateway %s", n+1, g.name)
+			r.printProgress("stop %d: gateway %s", n+1, g.name)
 			stopped.add()
 			g.signal(standStill)
 			_ = scenario.Pause(r.Ctx, 3*leaseOfKills)
@@ -157,9 +157,9 @@ func stops(r *run) {
 	r.Report("turns; stops", "%d; %d", len(live.turns), len(stopped.list))
 }
 
-// pay keeps turns alive for a while, and returns them when all are over. Meanwhile runs at the
+// runPayers keeps turns alive for a while, and returns them when all are over. Meanwhile runs at the
 // same time, until its context ends with that while.
-func (r *run) pay(p *place, prefix string, long time.Duration, meanwhile func(context.Context) error) *payers {
+func (r *run) runPayers(p *place, prefix string, long time.Duration, meanwhile func(context.Context) error) *payers {
 	l := &payers{p: p, c: newClient(), urls: []string{p.a.url, p.b.url, p.c.url}, prefix: prefix}
 	begin, stop := context.WithTimeout(r.Ctx, long)
 	defer stop()
@@ -169,7 +169,7 @@ func (r *run) pay(p *place, prefix string, long time.Duration, meanwhile func(co
 	for range r.sizes.live {
 		wait.Go(func() {
 			for begin.Err() == nil && turns.Err() == nil {
-				l.play(turns)
+				l.playTurn(turns)
 			}
 		})
 	}
@@ -184,8 +184,8 @@ func (r *run) pay(p *place, prefix string, long time.Duration, meanwhile func(co
 	return l
 }
 
-// play is one turn.
-func (l *payers) play(ctx context.Context) {
+// playTurn is one turn.
+func (l *payers) playTurn(ctx context.Context) {
 	n := int(l.next.Add(1))
 	// Some pay once, some twice, some not at all; the text takes a while.
 	t := &paidTurn{order: order{id: fmt.Sprint(l.prefix, n), calls: n % 3, words: 20, every: 150 * time.Millisecond}, view: newView(), began: time.Now()}
@@ -195,34 +195,34 @@ func (l *payers) play(ctx context.Context) {
 	l.mu.Unlock()
 	at := l.urls[n%len(l.urls):]
 	at = append(slices.Clone(at), l.urls[:n%len(l.urls)]...) // the others, if that is not there
-	if t.err = t.start(ctx, l.c, at); t.err == nil {
-		t.err = l.c.follow(ctx, t.view, at...)
+	if t.err = t.startTurn(ctx, l.c, at); t.err == nil {
+		t.err = l.c.followTurn(ctx, t.view, at...)
 	}
-	t.over = time.Now()
+	t.ended = time.Now()
 }
 
-// start begins the turn, and reads its stream as far as that goes. A client that received nothing
+// startTurn begins the turn, and reads its stream as far as that goes. A client that received nothing
 // sends the same request with the same key, at the next gateway.
-func (t *paidTurn) start(ctx context.Context, c *client, urls []string) error {
+func (t *paidTurn) startTurn(ctx context.Context, c *client, urls []string) error {
 	conversation := "conv_" + t.order.id
 	body := fmt.Sprintf(`{"input":%q,"conversation_id":%q}`, t.order, conversation)
 	t.keys = 1
 	for refused, n := 0, 0; ctx.Err() == nil; n++ {
 		url := urls[n%len(urls)]
-		err := c.stream(ctx, func(f events.Event) bool { t.view.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
+		err := c.readStream(ctx, func(f events.Event) bool { t.view.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
 			"Idempotency-Key", fmt.Sprint(t.order.id, "-try-", t.keys))
 		if t.view.task != "" {
 			return nil
 		}
-		if p := (*problem)(nil); errors.As(err, &p) && !p.again() {
+		if p := (*problem)(nil); errors.As(err, &p) && !p.isTemporary() {
 			// Its gateway died between the key and the first event. There may be a task, which
 			// nobody reported.
 			if p.ErrorType != "duplicate_request" {
 				return err
 			}
-			if task := c.newest(ctx, url, conversation); task != "" {
-				if d, err := c.task(ctx, url, task); err == nil && d.turn() != "" {
-					t.view.task, t.view.turn = task, d.turn()
+			if task := c.newestTask(ctx, url, conversation); task != "" {
+				if d, err := c.readTask(ctx, url, task); err == nil && d.lastTurn() != "" {
+					t.view.task, t.view.turn = task, d.lastTurn()
 					return nil
 				}
 			}
@@ -235,15 +235,15 @@ func (t *paidTurn) start(ctx context.Context, c *client, urls []string) error {
 	return errors.New("it does not begin")
 }
 
-// waits says whether the turn waits for somebody to say what became of a call.
-func (t *paidTurn) waits() bool {
+// waitsForOutcome says whether the turn waits for somebody to say what became of a call.
+func (t *paidTurn) waitsForOutcome() bool {
 	return t.view.asks == "outcome" && t.view.reason == "approval_required"
 }
 
 // isLost says whether the turn has not ended well, and does not wait.
 func (t *paidTurn) isLost() bool {
 	v := t.view
-	return t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" && !t.waits()
+	return t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" && !t.waitsForOutcome()
 }
 
 // judgeCalls returns the calls that were not made once, and those whose outcome is asked for
@@ -251,11 +251,11 @@ func (t *paidTurn) isLost() bool {
 func (t *paidTurn) judgeCalls(made *tools, deaths *deaths) (unpaid, unexplained []string) {
 	for n := range t.order.calls {
 		key := fmt.Sprint(t.order.id, ".", n+1)
-		ran := made.ran(key)
+		ran := made.countCalls(key)
 		switch {
-		case ran > 1 || ran == 0 && !t.waits():
+		case ran > 1 || ran == 0 && !t.waitsForOutcome():
 			unpaid = append(unpaid, fmt.Sprintf("%s %d times", key, ran))
-		case t.waits() && ran == 1 && n == len(t.view.calls)-1 && !deaths.explain(made.last(key)):
+		case t.waitsForOutcome() && ran == 1 && n == len(t.view.calls)-1 && !deaths.canExplain(made.lastCall(key)):
 			unexplained = append(unexplained, key)
 		}
 	}
@@ -277,16 +277,16 @@ func (r *run) judgePaid(p *place, turns []*paidTurn, c *client, deaths *deaths) 
 		}
 		takeovers, resets, keys = takeovers+t.text.takeovers, resets+t.text.resets, keys+t.keys-1
 		silent = append(silent, t.silent...)
-		if t.waits() {
+		if t.waitsForOutcome() {
 			waiting++
 		}
 		wrong, strange := t.judgeCalls(p.tools, deaths)
 		unpaid, unexplained = append(unpaid, wrong...), append(unexplained, strange...)
 	}
-	r.none("turns that were lost", lost)
-	r.none("turns whose text is not that of their task, joined or accumulated", texts)
-	r.none("orders that were not paid once", unpaid)
-	r.none("turns that wait for an outcome, but by a kill between call and reply", unexplained)
+	r.checkEmpty("turns that were lost", lost)
+	r.checkEmpty("turns whose text is not that of their task, joined or accumulated", texts)
+	r.checkEmpty("orders that were not paid once", unpaid)
+	r.checkEmpty("turns that wait for an outcome, but by a kill between call and reply", unexplained)
 	r.Report("such turns; takeovers; texts taken back; second keys", "%d; %d; %d; %d", waiting, takeovers, resets, keys)
 	if slices.Sort(silent); len(silent) > 0 {
 		r.Report("silence where another gateway goes on, p50, p99, most", "%s, %s, %s", scenario.Short(silent[len(silent)/2]), scenario.Short(silent[len(silent)*99/100]), scenario.Short(silent[len(silent)-1]))
@@ -298,17 +298,17 @@ func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
 	if !t.text.output {
 		return ""
 	}
-	d, err := c.task(r.Ctx, p.b.url, t.view.task)
+	d, err := c.readTask(r.Ctx, p.b.url, t.view.task)
 	if err != nil {
 		return err.Error()
 	}
 	whole := ""
 	if t.view.reason == "stop" {
-		whole = t.order.text()
+		whole = t.order.answerText()
 	}
 	of := t.text
-	if !of.agrees() || of.final != d.answer() || of.final != whole {
-		return fmt.Sprintf("joined %q, accumulated %q (%d differ), final %q, task %q", of.joined, of.accumulated, of.differ, of.final, d.answer())
+	if !of.formsAgree() || of.final != d.answerText() || of.final != whole {
+		return fmt.Sprintf("joined %q, accumulated %q (%d differ), final %q, task %q", of.joined, of.accumulated, of.differ, of.final, d.answerText())
 	}
 	return ""
 }
@@ -317,7 +317,7 @@ func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
 func (l *payers) p95() time.Duration {
 	var elapsed []time.Duration
 	for _, t := range l.turns {
-		elapsed = append(elapsed, t.over.Sub(t.began))
+		elapsed = append(elapsed, t.ended.Sub(t.began))
 	}
 	if len(elapsed) == 0 {
 		return 0

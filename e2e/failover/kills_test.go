@@ -41,14 +41,14 @@ func TestTextOfATurn(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		of   []events.Event
-		want saidText
+		want shownText
 	}{
-		{"taken back", []events.Event{delta("a", "a"), delta("b", "ab"), reset, delta("c", "ac"), done}, saidText{joined: "ac", accumulated: "ac", final: "ac", output: true, resets: 1, takeovers: 1}},
-		{"not for those who join", []events.Event{delta("a", "a"), delta("b", "ab"), delta("c", "ac"), done}, saidText{joined: "abc", accumulated: "ac", final: "ac", output: true, takeovers: 1, differ: 2}},
-		{"half an event", []events.Event{event("response_delta", `{"del`)}, saidText{differ: 1}},
-		{"others", []events.Event{event("thinking", `{"delta":"x"}`)}, saidText{}},
+		{"taken back", []events.Event{delta("a", "a"), delta("b", "ab"), reset, delta("c", "ac"), done}, shownText{joined: "ac", accumulated: "ac", final: "ac", output: true, resets: 1, takeovers: 1}},
+		{"not for those who join", []events.Event{delta("a", "a"), delta("b", "ab"), delta("c", "ac"), done}, shownText{joined: "abc", accumulated: "ac", final: "ac", output: true, takeovers: 1, differ: 2}},
+		{"half an event", []events.Event{event("response_delta", `{"del`)}, shownText{differ: 1}},
+		{"others", []events.Event{event("thinking", `{"delta":"x"}`)}, shownText{}},
 	} {
-		var got saidText
+		var got shownText
 		for _, e := range tt.of {
 			got.accept(e)
 		}

@@ -68,16 +68,16 @@ type loader struct {
 	down, back time.Time
 }
 
-// reconciled runs many turns over both gateways and restarts Redis in the middle; then
+// reconcileLoad runs many turns over both gateways and restarts Redis in the middle; then
 // what the clients saw, the logs, the tasks and the counts of the tools are compared.
-func reconciled(r *run) {
-	l := &loader{place: r.place(options{}), c: newClient(), turns: make([]loadTurn, r.sizes.load)}
+func reconcileLoad(r *run) {
+	l := &loader{place: r.startPlace(options{}), c: newClient(), turns: make([]loadTurn, r.sizes.load)}
 	began := time.Now()
 	var wait sync.WaitGroup
 	for range r.sizes.clients {
-		wait.Go(func() { l.each(len(l.turns), func(i int) { l.play(r.Ctx, i) }) })
+		wait.Go(func() { l.handOutNumbers(len(l.turns), func(i int) { l.playTurn(r.Ctx, i) }) })
 	}
-	r.await(l, len(l.turns)/2)
+	r.awaitBegun(l, len(l.turns)/2)
 	l.down = time.Now()
 	l.redis.kill()
 	// Long enough for the gateways to notice, as a restart by hand is. Then it reads its file, all
@@ -86,33 +86,33 @@ func reconciled(r *run) {
 	r.Must(l.redis.start())
 	l.back = time.Now()
 	down := l.back.Sub(l.down)
-	r.say("Redis was unavailable for %s", down.Round(time.Millisecond))
-	r.await(l, len(l.turns))
+	r.printProgress("Redis was unavailable for %s", down.Round(time.Millisecond))
+	r.awaitBegun(l, len(l.turns))
 	wait.Wait()
 	elapsed := time.Since(began)
-	r.say("all turns are over after %s", elapsed.Round(time.Second))
+	r.printProgress("all turns are over after %s", elapsed.Round(time.Second))
 	// What is still open now is lost: but owners that the outage kept from writing the last states write them with their next lease.
 	r.Pause(6 * time.Second)
 	r.judgeLoad(l)
 	r.Report("turns a second; Redis was unavailable for", "%.0f; %s", float64(len(l.turns))/elapsed.Seconds(), down.Round(10*time.Millisecond))
 }
 
-// await waits until so many turns have begun, and says now and then how many.
+// awaitBegun waits until so many turns have begun, and says now and then how many.
 //
 // It gives up with the scenario's time.
-func (r *run) await(l *loader, n int) {
+func (r *run) awaitBegun(l *loader, n int) {
 	// The number is that of turns taken: when the last one is, some are still under way.
 	for said := time.Now(); l.next.Load() < int64(n); r.Pause(20 * time.Millisecond) {
 		if time.Since(said) > 20*time.Second {
 			said = time.Now()
-			r.say("%d turns have begun", l.next.Load())
+			r.printProgress("%d turns have begun", l.next.Load())
 		}
 	}
 }
 
-// each gives numbers below n to f, each to one of those who call it. It returns when all
+// handOutNumbers gives numbers below n to f, each to one of those who call it. It returns when all
 // are handed out, so that waiting for all callers is waiting for the end of all.
-func (l *loader) each(n int, f func(i int)) {
+func (l *loader) handOutNumbers(n int, f func(i int)) {
 	for {
 		i := int(l.next.Add(1)) - 1
 		if i >= n {
@@ -122,9 +122,9 @@ func (l *loader) each(n int, f func(i int)) {
 	}
 }
 
-// play is a client with its turn. It reads to the end, whatever happens: what it lacks when a
+// playTurn is a client with its turn. It reads to the end, whatever happens: what it lacks when a
 // gateway says that there is no more is a fault of the gateways.
-func (l *loader) play(ctx context.Context, i int) {
+func (l *loader) playTurn(ctx context.Context, i int) {
 	t := &l.turns[i]
 	*t = loadTurn{order: order{id: fmt.Sprint("l", i), words: 8, every: 4 * time.Millisecond}, fate: fateOf(i), at: l.a, view: newView(), began: time.Now()}
 	middle := 2 + i%5
@@ -140,19 +140,19 @@ func (l *loader) play(ctx context.Context, i int) {
 	// A different place for each turn: behind the start, in a call, in the answer.
 	v, seen := t.view, 0
 	var cancelling sync.WaitGroup
-	err := l.c.stream(ctx, func(f events.Event) bool {
+	err := l.c.readStream(ctx, func(f events.Event) bool {
 		v.accept(f)
 		if seen++; seen != middle || v.task == "" || v.dones > 0 { // a turn that is not kept cannot be taken up
 			return true
 		}
 		if t.fate == cancels {
-			cancelling.Go(func() { l.cancel(ctx, l.other(t.at), v.task) })
+			cancelling.Go(func() { l.cancelTask(ctx, l.otherGateway(t.at), v.task) })
 		}
 		return t.fate != drops
 	}, http.MethodPost, t.at.url+"/chat/stream", fmt.Sprintf(`{"input":%q,"accumulated":false}`, t.order))
 	cancelling.Wait()
 	if v.dones == 0 && v.task != "" {
-		err = l.c.follow(ctx, v, l.other(t.at).url)
+		err = l.c.followTurn(ctx, v, l.otherGateway(t.at).url)
 	}
 	t.err, t.digest, t.ended = err, v.digest(), time.Now()
 	v.sum = nil // of 100,000 turns this is most of what they take
@@ -165,10 +165,10 @@ func (l *loader) inOutage(t *loadTurn) bool {
 	return t.ended.After(l.down) && t.began.Before(l.back.Add(11*time.Second))
 }
 
-// cancel asks a gateway to cancel a task. A refusal is not a fault: the turn may have ended, or
+// cancelTask asks a gateway to cancel a task. A refusal is not a fault: the turn may have ended, or
 // the store unavailable. The end of the turn shows what became of the request.
-func (l *loader) cancel(ctx context.Context, g *gateway, task string) {
-	resp, err := l.c.request(ctx, http.MethodPost, g.url+"/tasks/"+task+"/cancel", "")
+func (l *loader) cancelTask(ctx context.Context, g *gateway, task string) {
+	resp, err := l.c.sendRequest(ctx, http.MethodPost, g.url+"/tasks/"+task+"/cancel", "")
 	if err == nil {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
@@ -184,7 +184,7 @@ type balance struct {
 	clients, logs, states, tools []string
 	// Turns that the store kept; that it did not, because it was unavailable; of which it
 	// lost the log, for the same reason; and of the last two those outside the outage.
-	kept, unkept, gone, strange int
+	stored, unstored, withoutLog, unexplained int
 	// Turns that were taken up elsewhere, that were cancelled, that were over before they
 	// could be, and that called a tool.
 	dropped, cancelled, early, withTool int
@@ -198,26 +198,26 @@ func (r *run) judgeLoad(l *loader) {
 	var wait sync.WaitGroup
 	for range r.sizes.clients {
 		wait.Go(func() {
-			l.each(len(l.turns), func(i int) {
-				l.judge(r.Ctx, &l.turns[i], &b)
+			l.handOutNumbers(len(l.turns), func(i int) {
+				l.judgeTurn(r.Ctx, &l.turns[i], &b)
 			})
 		})
 	}
 	wait.Wait()
 	n := len(l.turns)
-	r.Row.Totals = l.totals()
-	r.none(fmt.Sprintf("of %d clients, without one done at the end of all", n), b.clients)
-	r.none("logs that are not, byte for byte, what the client saw", b.logs)
-	r.none("tasks whose state is not that of the last event", b.states)
-	r.none("turns whose calls and the tool server's do not agree", b.tools)
-	_, most := l.tools.sum()
-	r.Note("a tool ran, for one call, at most", most == 1, "1", "%d (%d turns called it)", most, b.withTool)
-	r.Report("turns kept; not kept; without a log; these, outside the outage", "%d; %d; %d; %d", b.kept, b.unkept, b.gone, b.strange)
+	r.Row.Totals = l.countStreams()
+	r.checkEmpty(fmt.Sprintf("of %d clients, without one done at the end of all", n), b.clients)
+	r.checkEmpty("logs that are not, byte for byte, what the client saw", b.logs)
+	r.checkEmpty("tasks whose state is not that of the last event", b.states)
+	r.checkEmpty("turns whose calls and the tool server's do not agree", b.tools)
+	_, most := l.tools.sumCalls()
+	r.Check("a tool ran, for one call, at most", most == 1, "1", "%d (%d turns called it)", most, b.withTool)
+	r.Report("turns kept; not kept; without a log; these, outside the outage", "%d; %d; %d; %d", b.stored, b.unstored, b.withoutLog, b.unexplained)
 	r.Report("taken up elsewhere; cancelled; over before the cancel", "%d; %d; %d", b.dropped, b.cancelled, b.early)
 }
 
-// totals counts the streams. Clients that lose their connection stay: they continue elsewhere.
-func (l *loader) totals() (t scenario.Totals) {
+// countStreams counts the streams. Clients that lose their connection stay: they continue elsewhere.
+func (l *loader) countStreams() (t scenario.Totals) {
 	for i := range l.turns {
 		v := l.turns[i].view
 		switch {
@@ -233,10 +233,10 @@ func (l *loader) totals() (t scenario.Totals) {
 	return t
 }
 
-// judge compares the views of one turn. What the contract allows while the store is
+// judgeTurn compares the views of one turn. What the contract allows while the store is
 // unavailable is not a fault: a turn that begins then has no task, and one whose events could
 // not be stored has no log. It has its end all the same, and its task has its state.
-func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
+func (l *loader) judgeTurn(ctx context.Context, t *loadTurn, b *balance) {
 	v, gone := t.view, errors.Is(t.err, errGone)
 	var clients, logs, states []string
 	kept := v.task != ""
@@ -256,9 +256,9 @@ func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.clients, b.logs, b.states, b.tools = append(b.clients, clients...), append(b.logs, logs...), append(b.states, states...), append(b.tools, tools...)
-	b.count(t, kept, gone)
+	b.countTurn(t, kept, gone)
 	if (gone || !kept) && !l.inOutage(t) {
-		b.strange++
+		b.unexplained++
 	}
 }
 
@@ -267,7 +267,7 @@ func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
 func (l *loader) judgeLog(ctx context.Context, t *loadTurn) (faults []string, gone bool) {
 	v, whole := t.view, newView()
 	whole.task, whole.turn = v.task, v.turn
-	err := l.c.follow(ctx, whole, l.other(t.at).url)
+	err := l.c.followTurn(ctx, whole, l.otherGateway(t.at).url)
 	if errors.Is(err, errGone) {
 		return nil, true
 	}
@@ -280,22 +280,22 @@ func (l *loader) judgeLog(ctx context.Context, t *loadTurn) (faults []string, go
 // judgeState compares the state of a turn's task with its last event.
 func (l *loader) judgeState(ctx context.Context, t *loadTurn) (faults []string) {
 	v := t.view
-	d, err := l.c.task(ctx, l.other(t.at).url, v.task)
+	d, err := l.c.readTask(ctx, l.otherGateway(t.at).url, v.task)
 	if want := stateOf(v); err != nil || d.Status.State != want && (v.dones > 0 || d.Status.State == "working") {
 		faults = append(faults, fmt.Sprintf("%s is %q, not %s, %v", v.task, d.Status.State, want, err))
 	}
 	return faults
 }
 
-// count adds a turn to the totals of the report. The caller holds the lock.
-func (b *balance) count(t *loadTurn, kept, gone bool) {
+// countTurn adds a turn to the totals of the report. The caller holds the lock.
+func (b *balance) countTurn(t *loadTurn, kept, gone bool) {
 	switch {
 	case !kept:
-		b.unkept++
+		b.unstored++
 	case gone:
-		b.gone++
+		b.withoutLog++
 	default:
-		b.kept++
+		b.stored++
 	}
 	if len(t.view.calls) > 0 {
 		b.withTool++

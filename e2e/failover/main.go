@@ -50,7 +50,7 @@ type sizes struct {
 	lease time.Duration
 	// patience bounds a row.
 	patience time.Duration
-	keep     bool // the logs of what was started
+	keepLogs bool // the logs of what was started
 }
 
 // named is one row, named after what it is about.
@@ -62,11 +62,11 @@ func scenarios() []named {
 		{Name: "killed in turns", Do: killedInTurns},
 		{Name: "killed in runs", Do: killedInRuns},
 		{Name: "shared key", Do: sharedKey},
-		{Name: "times", Do: times},
+		{Name: "times", Do: measureTimes},
 		{Name: "resumed at once", Do: resumedAtOnce},
-		{Name: "reconciled", Do: reconciled},
-		{Name: "kills", Do: kills},
-		{Name: "stops", Do: stops},
+		{Name: "reconciled", Do: reconcileLoad},
+		{Name: "kills", Do: killOneByOne},
+		{Name: "stops", Do: stopOneByOne},
 		{Name: "silent store", Do: silentStore},
 		{Name: "deploy", Do: deploy},
 	}
@@ -76,15 +76,15 @@ func main() { scenario.Main(failover) }
 
 // failover runs the scenarios that args name, all if they name none.
 func failover(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s, binary, wanted, err := choose(args, stderr)
+	s, binary, wanted, err := parseArgs(args, stderr)
 	if err != nil {
 		return scenario.Misused(stderr, "failover [flags] BINARY [ROW...]", err)
 	}
-	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, row named) scenario.Row { return perform(ctx, binary, s, row, stderr) })
+	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, row named) scenario.Row { return performRow(ctx, binary, s, row, stderr) })
 }
 
-// choose reads the command line.
-func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []named, err error) {
+// parseArgs reads the command line.
+func parseArgs(args []string, stderr io.Writer) (s sizes, binary string, wanted []named, err error) {
 	f := flag.NewFlagSet("failover", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&s.turns, "turns", 200, "turns of a gateway that is killed")
@@ -108,7 +108,7 @@ func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []n
 	f.StringVar(&s.refund, "refund", "examples/workflows/refund.yaml", "configuration with the workflow refund")
 	f.DurationVar(&s.patience, "patience", 30*time.Minute, "longest time of a row")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "tasks.lease of the gateways")
-	f.BoolVar(&s.keep, "keep", false, "keep the logs, and say where they are")
+	f.BoolVar(&s.keepLogs, "keep", false, "keep the logs, and say where they are")
 	if err := f.Parse(args); err != nil {
 		return s, "", nil, err
 	}
@@ -122,8 +122,8 @@ func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []n
 	return s, binary, wanted, err
 }
 
-// perform runs one scenario and ends all that it has started.
-func perform(ctx context.Context, binary string, size sizes, s named, progress io.Writer) scenario.Row {
+// performRow runs one scenario and ends all that it has started.
+func performRow(ctx context.Context, binary string, size sizes, s named, progress io.Writer) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, size.patience)
 	defer cancel()
 	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, sizes: size, progress: progress}

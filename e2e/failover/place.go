@@ -56,11 +56,11 @@ func (p *process) start() error {
 	for deadline := time.Now().Add(p.starting); !p.ready(); time.Sleep(10 * time.Millisecond) {
 		select {
 		case <-ended:
-			return fmt.Errorf("%s has ended: %s", p.name, tail(log.Name()))
+			return fmt.Errorf("%s has ended: %s", p.name, logTail(log.Name()))
 		default:
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s is not ready within %s: %s", p.name, p.starting, tail(log.Name()))
+			return fmt.Errorf("%s is not ready within %s: %s", p.name, p.starting, logTail(log.Name()))
 		}
 	}
 	return nil
@@ -87,14 +87,14 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// tail is the end of a log, for the message of a failed start.
-func tail(path string) string {
+// logTail is the end of a log, for the message of a failed start.
+func logTail(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text[max(0, len(text)-300):])
 }
 
-// started starts a process that is killed when the scenario ends.
-func (r *run) started(p *process) *process {
+// startProcess starts a process that is killed when the scenario ends.
+func (r *run) startProcess(p *process) *process {
 	r.AtEnd(p.kill)
 	r.Must(p.start())
 	return p
@@ -107,10 +107,10 @@ type gateway struct {
 	url string
 }
 
-// healthy says whether a URL answers with 200.
+// healthCheck says whether a URL answers with 200.
 //
 // Each call asks once and waits a second at most.
-func healthy(url string) func() bool {
+func healthCheck(url string) func() bool {
 	c := &http.Client{Timeout: time.Second} // a hanging gateway is not healthy
 	return func() bool {
 		resp, err := c.Get(url)
@@ -130,24 +130,24 @@ type redis struct {
 	port string
 }
 
-// redis starts one. It listens at two addresses, so that its list of clients distinguishes
+// startRedis starts one. It listens at two addresses, so that its list of clients distinguishes
 // those of two gateways.
-func (r *run) redis() *redis {
-	r.need("redis-server")
-	s := &redis{port: r.port()}
-	dir := r.folder()
-	path, _ := find("redis-server")
-	s.process = r.started(&process{name: "redis", path: path, dir: dir, starting: 2 * time.Minute, args: []string{
+func (r *run) startRedis() *redis {
+	r.needPrograms("redis-server")
+	s := &redis{port: r.freePort()}
+	dir := r.makeFolder()
+	path, _ := findProgram("redis-server")
+	s.process = r.startProcess(&process{name: "redis", path: path, dir: dir, starting: 2 * time.Minute, args: []string{
 		"--port", s.port, "--bind", "127.0.0.1", "127.0.0.2", "--protected-mode", "no", "--dir", dir,
 		// Nothing but the append-only file, so that what survives is what it holds.
 		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction"},
-		ready: func() bool { answer, err := s.ask("PING"); return err == nil && answer == "+PONG" }})
+		ready: func() bool { answer, err := s.sendCommand("PING"); return err == nil && answer == "+PONG" }})
 	return s
 }
 
-// ask sends a command without spaces in its words, and returns the first line of the
+// sendCommand sends a command without spaces in its words, and returns the first line of the
 // answer, or all lines of a long text.
-func (s *redis) ask(command string) (string, error) {
+func (s *redis) sendCommand(command string) (string, error) {
 	conn, err := net.DialTimeout("tcp", "127.0.0.1:"+s.port, time.Second)
 	if err != nil {
 		return "", err
@@ -195,19 +195,19 @@ type place struct {
 	c     *gateway // nil: there is none
 }
 
-// other returns the gateway that g is not.
-func (p *place) other(g *gateway) *gateway {
+// otherGateway returns the gateway that g is not.
+func (p *place) otherGateway(g *gateway) *gateway {
 	if g == p.a {
 		return p.b
 	}
 	return p.a
 }
 
-// place starts Redis, the fakes and two gateways.
-func (r *run) place(o options) *place {
+// startPlace starts Redis, the fakes and two gateways.
+func (r *run) startPlace(o options) *place {
 	p := &place{model: &model{}, tools: &tools{}}
 	if !o.stateless {
-		p.redis = r.redis()
+		p.redis = r.startRedis()
 	}
 	// Admission by delay would refuse turns on a machine that is busy with the judge itself.
 	env := []string{"PATH=/usr/bin:/bin", "SLUICE_TODO_DB=:memory:", "SLUICE_ADMISSION=count", "SLUICE_LOG_LEVEL=info", "GEMINI_API_KEY=key-of-the-failover"}
@@ -215,8 +215,8 @@ func (r *run) place(o options) *place {
 		o.model = r.Serve(p.model)
 	}
 	env = append(env, "GEMINI_BASE_URL="+o.model)
-	tools := r.Serve(p.tools.server()) + "/mcp"
-	dir := r.folder()
+	tools := r.Serve(p.tools.mcpServer()) + "/mcp"
+	dir := r.makeFolder()
 	var args []string
 	if !o.stateless {
 		if o.config == "" {
@@ -233,33 +233,33 @@ func (r *run) place(o options) *place {
 		env = append(env, "MCP_SERVER_URL="+tools)
 	}
 	env = append(env, o.env...)
-	p.a, p.b = r.gateway(p, "a", dir, args, env), r.gateway(p, "b", dir, args, env)
+	p.a, p.b = r.startGateway(p, "a", dir, args, env), r.startGateway(p, "b", dir, args, env)
 	if o.third {
-		p.c = r.gateway(p, "c", dir, args, env)
+		p.c = r.startGateway(p, "c", dir, args, env)
 	}
 	return p
 }
 
-// gateway starts one. Gateway a speaks to 127.0.0.1 of Redis and b to 127.0.0.2: by these
+// startGateway starts one. Gateway a speaks to 127.0.0.1 of Redis and b to 127.0.0.2: by these
 // its list of clients distinguishes them.
-func (r *run) gateway(p *place, name, dir string, args, env []string) *gateway {
-	addr := "127.0.0.1:" + r.port()
+func (r *run) startGateway(p *place, name, dir string, args, env []string) *gateway {
+	addr := "127.0.0.1:" + r.freePort()
 	own := append([]string{"HOME=" + dir, "SLUICE_ADDR=" + addr}, env...)
 	if p.redis != nil {
 		host := map[string]string{"a": "127.0.0.1", "b": "127.0.0.2", "c": "127.0.0.2"}[name]
 		own = append(own, "SLUICE_STORE=redis://"+host+":"+p.redis.port)
 	}
-	return &gateway{url: "http://" + addr, process: r.started(&process{name: name, path: r.Binary, args: args, env: own, dir: dir,
-		starting: time.Minute, ready: healthy("http://" + addr + "/healthz")})}
+	return &gateway{url: "http://" + addr, process: r.startProcess(&process{name: name, path: r.Binary, args: args, env: own, dir: dir,
+		starting: time.Minute, ready: healthCheck("http://" + addr + "/healthz")})}
 }
 
-// balancer starts HAProxy in front of the gateways. Its configuration is that of deploy/ with
+// startBalancer starts HAProxy in front of the gateways. Its configuration is that of deploy/ with
 // other ports, without the third gateway if there is none: what is shown here holds for that file.
-func (r *run) balancer(p *place) (url string) {
-	r.need("haproxy")
+func (r *run) startBalancer(p *place) (url string) {
+	r.needPrograms("haproxy")
 	text, err := os.ReadFile(r.sizes.haproxy)
 	r.Must(err)
-	at := "127.0.0.1:" + r.port()
+	at := "127.0.0.1:" + r.freePort()
 	_, portA, _ := strings.Cut(strings.TrimPrefix(p.a.url, "http://"), ":")
 	_, portB, _ := strings.Cut(strings.TrimPrefix(p.b.url, "http://"), ":")
 	third, with := "    server c 127.0.0.1:8083\n", ""
@@ -270,10 +270,10 @@ func (r *run) balancer(p *place) (url string) {
 	if !strings.Contains(config, at) || strings.Contains(config, "8083") {
 		r.Must(errors.New(r.sizes.haproxy + " is not the file that is known"))
 	}
-	dir := r.folder()
+	dir := r.makeFolder()
 	path := filepath.Join(dir, "haproxy.cfg")
 	r.Must(os.WriteFile(path, []byte(config), 0o600))
-	program, _ := find("haproxy")
-	r.started(&process{name: "haproxy", path: program, args: []string{"-db", "-f", path}, dir: dir, starting: 20 * time.Second, ready: healthy("http://" + at + "/readyz")})
+	program, _ := findProgram("haproxy")
+	r.startProcess(&process{name: "haproxy", path: program, args: []string{"-db", "-f", path}, dir: dir, starting: 20 * time.Second, ready: healthCheck("http://" + at + "/readyz")})
 	return "http://" + at
 }

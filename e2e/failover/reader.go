@@ -42,7 +42,7 @@ func (v *view) accept(f events.Event) {
 	if v.also != nil {
 		v.also(f)
 	}
-	if f.N != v.last+1 && f.N != v.goesOn() || v.dones > 0 || v.turn != "" && f.Turn != v.turn {
+	if f.N != v.last+1 && f.N != v.takeoverNumber() || v.dones > 0 || v.turn != "" && f.Turn != v.turn {
 		v.stray++
 	}
 	v.last, v.turn = f.N, f.Turn // so that one gap counts once
@@ -79,8 +79,8 @@ func (v *view) accept(f events.Event) {
 	}
 }
 
-// goesOn is the number of the next event if another gateway goes on with the turn.
-func (v *view) goesOn() int {
+// takeoverNumber is the number of the next event if another gateway goes on with the turn.
+func (v *view) takeoverNumber() int {
 	const gap = 1_000_000
 	return (v.last/gap+1)*gap + 1
 }
@@ -94,9 +94,9 @@ type problem struct {
 // Error names it.
 func (p *problem) Error() string { return fmt.Sprint(p.Status, " ", p.ErrorType) }
 
-// again says whether the same request may do better later: no gateway is there, none is
+// isTemporary says whether the same request may do better later: no gateway is there, none is
 // ready, or their store is not.
-func (p *problem) again() bool { return p.Status >= 500 }
+func (p *problem) isTemporary() bool { return p.Status >= 500 }
 
 // client reads streams. It keeps connections as a balancer or a browser does.
 type client struct{ http *http.Client }
@@ -106,8 +106,8 @@ func newClient() *client {
 	return &client{&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2000, IdleConnTimeout: time.Minute}}}
 }
 
-// request sends one. header is names and values.
-func (c *client) request(ctx context.Context, method, url, body string, header ...string) (*http.Response, error) {
+// sendRequest sends one. header is names and values.
+func (c *client) sendRequest(ctx context.Context, method, url, body string, header ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -121,14 +121,14 @@ func (c *client) request(ctx context.Context, method, url, body string, header .
 	return c.http.Do(req)
 }
 
-// stream sends a request and gives its events to each until that returns false or the
+// readStream sends a request and gives its events to each until that returns false or the
 // stream ends. The error is a *problem if the reply is not a stream, or that of a connection
 // which was refused. It is nil for a stream that was cut: only done proves an end, and
 // that is for each to notice. Comments and retry lines are passed over.
-func (c *client) stream(ctx context.Context, each func(events.Event) bool, method, url, body string, header ...string) error {
+func (c *client) readStream(ctx context.Context, each func(events.Event) bool, method, url, body string, header ...string) error {
 	ctx, cancel := context.WithCancel(ctx) // closes the connection when each has enough
 	defer cancel()
-	resp, err := c.request(ctx, method, url, body, header...)
+	resp, err := c.sendRequest(ctx, method, url, body, header...)
 	if err != nil {
 		return err
 	}
@@ -147,13 +147,13 @@ func (c *client) stream(ctx context.Context, each func(events.Event) bool, metho
 // errGone says that a turn cannot be resumed: no gateway has its log.
 var errGone = errors.New("there is no log")
 
-// follow reads the rest of a turn at one of several addresses, over as many connections
+// followTurn reads the rest of a turn at one of several addresses, over as many connections
 // as it takes: it is done when done was read. The error is errGone, a *problem that will
 // not pass, or that of ctx.
-func (c *client) follow(ctx context.Context, v *view, urls ...string) error {
+func (c *client) followTurn(ctx context.Context, v *view, urls ...string) error {
 	for n := 0; v.dones == 0; n++ {
-		err := c.stream(ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodGet,
-			urls[n%len(urls)]+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.after()...)
+		err := c.readStream(ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodGet,
+			urls[n%len(urls)]+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.resumeHeader()...)
 		p := (*problem)(nil)
 		switch {
 		case v.dones > 0:
@@ -162,7 +162,7 @@ func (c *client) follow(ctx context.Context, v *view, urls ...string) error {
 			return errors.New("no done in time")
 		case errors.As(err, &p) && p.Status == http.StatusNoContent: // a browser would stop here, too
 			return errGone
-		case errors.As(err, &p) && !p.again():
+		case errors.As(err, &p) && !p.isTemporary():
 			return err
 		}
 		if err := scenario.Pause(ctx, 50*time.Millisecond); err != nil {
@@ -172,9 +172,9 @@ func (c *client) follow(ctx context.Context, v *view, urls ...string) error {
 	return nil
 }
 
-// after is the header that asks for what the view lacks; of a view without events none,
+// resumeHeader is the header that asks for what the view lacks; of a view without events none,
 // which asks for all.
-func (v *view) after() []string {
+func (v *view) resumeHeader() []string {
 	if v.last == 0 {
 		return nil
 	}
@@ -193,8 +193,8 @@ type document struct {
 	}
 }
 
-// answer is the task's text.
-func (d document) answer() (text string) {
+// answerText is the task's text.
+func (d document) answerText() (text string) {
 	for _, a := range d.Artifacts {
 		for _, p := range a.Parts {
 			text += p.Text
@@ -203,20 +203,20 @@ func (d document) answer() (text string) {
 	return text
 }
 
-// turn returns the task's last turn.
-func (d document) turn() string {
+// lastTurn returns the task's last turn.
+func (d document) lastTurn() string {
 	if len(d.Metadata.Turns) == 0 {
 		return ""
 	}
 	return d.Metadata.Turns[len(d.Metadata.Turns)-1]
 }
 
-// task reads one, whose gateway or store may not be there for a while: it asks until it is
+// readTask reads one, whose gateway or store may not be there for a while: it asks until it is
 // answered, or ctx ends. The error is a *problem if there is no such task.
-func (c *client) task(ctx context.Context, url, id string) (d document, err error) {
+func (c *client) readTask(ctx context.Context, url, id string) (d document, err error) {
 	for ctx.Err() == nil {
 		var resp *http.Response
-		resp, err = c.request(ctx, http.MethodGet, url+"/tasks/"+id, "")
+		resp, err = c.sendRequest(ctx, http.MethodGet, url+"/tasks/"+id, "")
 		if err == nil {
 			text, errRead := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
@@ -232,10 +232,10 @@ func (c *client) task(ctx context.Context, url, id string) (d document, err erro
 	return d, errors.New("no answer in time")
 }
 
-// newest returns the newest task of a conversation; empty: there is none, or nobody can
+// newestTask returns the newest task of a conversation; empty: there is none, or nobody can
 // say now.
-func (c *client) newest(ctx context.Context, url, conversation string) string {
-	resp, err := c.request(ctx, http.MethodGet, url+"/tasks?conversation_id="+conversation, "")
+func (c *client) newestTask(ctx context.Context, url, conversation string) string {
+	resp, err := c.sendRequest(ctx, http.MethodGet, url+"/tasks?conversation_id="+conversation, "")
 	if err != nil {
 		return ""
 	}

@@ -16,15 +16,15 @@ import (
 // turn of its own for each would measure how a gateway runs that many.
 func resumedAtOnce(r *run) {
 	const readers = 80
-	p, c := r.place(options{}), newClient()
+	p, c := r.startPlace(options{}), newClient()
 	n := r.sizes.resumes
 	var turns sync.WaitGroup
-	tasks := r.begin(p, c, (n+readers-1)/readers, &turns)
+	tasks := r.beginTurns(p, c, (n+readers-1)/readers, &turns)
 	after := make([]string, len(tasks))
 	for i, id := range tasks {
-		d, err := c.task(r.Ctx, p.a.url, id)
+		d, err := c.readTask(r.Ctx, p.a.url, id)
 		r.Must(err)
-		after[i] = d.turn() + ":1"
+		after[i] = d.lastTurn() + ":1"
 	}
 	var mu sync.Mutex
 	var elapsed []time.Duration
@@ -35,7 +35,7 @@ func resumedAtOnce(r *run) {
 		r.Pause(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(n))))
 		clients.Go(func() {
 			asked, first := time.Now(), time.Duration(0)
-			err := c.stream(r.Ctx, func(events.Event) bool { first = time.Since(asked); return false },
+			err := c.readStream(r.Ctx, func(events.Event) bool { first = time.Since(asked); return false },
 				http.MethodGet, p.b.url+"/tasks/"+tasks[i/readers]+"/events", "", "Last-Event-ID", after[i/readers])
 			mu.Lock()
 			defer mu.Unlock()
@@ -50,10 +50,10 @@ func resumedAtOnce(r *run) {
 	clients.Wait()
 	r.Report("sent within", "%s", sent.Round(time.Millisecond))
 	r.Exactly(fmt.Sprintf("refused, of %d who resume within a second", n), refused, 0)
-	r.within("first event", elapsed, 0.99, 500*time.Millisecond)
+	r.checkTimes("first event", elapsed, 0.99, 500*time.Millisecond)
 	l := loader{place: p, c: c}
 	for _, id := range tasks {
-		l.cancel(r.Ctx, p.b, id)
+		l.cancelTask(r.Ctx, p.b, id)
 	}
 	turns.Wait()
 }

@@ -19,17 +19,17 @@ type run struct {
 	progress io.Writer // for who waits; not the result
 }
 
-// need ends the scenario, as skipped, on a machine without a program.
-func (r *run) need(programs ...string) {
+// needPrograms ends the scenario, as skipped, on a machine without a program.
+func (r *run) needPrograms(programs ...string) {
 	for _, p := range programs {
-		if _, err := find(p); err != nil {
+		if _, err := findProgram(p); err != nil {
 			r.Lack(p)
 		}
 	}
 }
 
-// find returns the path of a program. Debian has servers where only root looks.
-func find(program string) (string, error) {
+// findProgram returns the path of a program. Debian has servers where only root looks.
+func findProgram(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		path, err = exec.LookPath("/usr/sbin/" + program)
@@ -37,13 +37,13 @@ func find(program string) (string, error) {
 	return path, err
 }
 
-// say prints progress for the person who waits.
-func (r *run) say(format string, args ...any) {
+// printProgress prints progress for the person who waits.
+func (r *run) printProgress(format string, args ...any) {
 	fmt.Fprintf(r.progress, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// eventually waits until something holds.
-func (r *run) eventually(what string, limit time.Duration, holds func() bool) {
+// awaitOrFail waits until something holds.
+func (r *run) awaitOrFail(what string, limit time.Duration, holds func() bool) {
 	for deadline := time.Now().Add(limit); !holds(); r.Pause(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.Must(fmt.Errorf("%s: not within %s", what, limit))
@@ -51,21 +51,21 @@ func (r *run) eventually(what string, limit time.Duration, holds func() bool) {
 	}
 }
 
-// folder is removed when the scenario ends, unless its logs are wanted.
-func (r *run) folder() string {
+// makeFolder is removed when the scenario ends, unless its logs are wanted.
+func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-failover-")
 	r.Must(err)
-	if r.sizes.keep {
-		r.say("logs are in %s", dir)
+	if r.sizes.keepLogs {
+		r.printProgress("logs are in %s", dir)
 		return dir
 	}
 	r.AtEnd(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
-// port returns a port of this host that is free now. What listens there later must have
+// freePort returns a port of this host that is free now. What listens there later must have
 // the same one after it was killed.
-func (r *run) port() string {
+func (r *run) freePort() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	r.Must(err)
 	defer l.Close()

@@ -57,10 +57,10 @@ func (d *deaths) add() {
 	d.list = append(d.list, time.Now())
 }
 
-// explain says whether something was killed between a call and the moment in which its
+// canExplain says whether something was killed between a call and the moment in which its
 // result is stored for sure: then no process can know whether it ran. The intent is stored
 // before the call comes, so a little earlier is too early to explain anything.
-func (d *deaths) explain(c calling) bool {
+func (d *deaths) canExplain(c calling) bool {
 	const storing = 500 * time.Millisecond
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,8 +71,8 @@ func (d *deaths) explain(c calling) bool {
 // runs of a workflow go through a balancer, and answers what the runs ask. Each kill has a
 // clock of its own, so that sometimes no process is left.
 func killedInRuns(r *run) {
-	p := r.refunds()
-	url, c := r.balancer(p), newClient()
+	p := r.startRefunds()
+	url, c := r.startBalancer(p), newClient()
 	runs := make([]*refundRun, r.sizes.runs)
 	// A gateway that does not start again ends all that waits for it.
 	ctx, cancel := context.WithCancel(r.Ctx)
@@ -81,7 +81,7 @@ func killedInRuns(r *run) {
 	var deaths deaths
 	kill := func(p *process, kills int, least time.Duration) {
 		killers.Go(func() {
-			if err := (restless{kills, least, 2 * time.Second, &deaths}).on(ctx, p); err != nil {
+			if err := (restless{kills, least, 2 * time.Second, &deaths}).killRepeatedly(ctx, p); err != nil {
 				killErr.Store(p.name, err)
 				cancel()
 			}
@@ -99,32 +99,32 @@ func killedInRuns(r *run) {
 		runs[i] = one
 		wait.Go(func() {
 			_ = scenario.Pause(ctx, rand.N(spread))
-			if err := one.play(ctx, c, url, p.tools); err != nil {
+			if err := one.playRun(ctx, c, url, p.tools); err != nil {
 				one.errs = append(one.errs, fmt.Sprintf("run %d, %s: %v", one.amount, one.task, err))
 			}
 		})
 	}
 	killers.Wait()
-	r.say("all kills are done after %s", time.Since(began).Round(time.Second))
+	r.printProgress("all kills are done after %s", time.Since(began).Round(time.Second))
 	wait.Wait()
 	cancel()
 	killErr.Range(func(_, err any) bool { r.Must(err.(error)); return true })
 	r.judgeRuns(p, runs, &deaths, time.Since(began))
 }
 
-// refunds starts the place of the example refund.yaml, as users have it: its agents are
+// startRefunds starts the place of the example refund.yaml, as users have it: its agents are
 // played by the demo's model, a simulator in a process of its own that is never killed, and its
 // payment server is the one that counts. A refund takes a while, so that kills find some
 // under way.
-func (r *run) refunds() *place {
+func (r *run) startRefunds() *place {
 	text, err := os.ReadFile(r.sizes.refund)
 	r.Must(err)
 	config := strings.Replace(string(text), "{builtin: fake-payments}", `{url: "TOOLS"}`, 1)
 	if config == string(text) { // without the change the gateways would pay by themselves
 		r.Must(errors.New(r.sizes.refund + " is not the file that is known"))
 	}
-	addr := "127.0.0.1:" + r.port()
-	r.started(&process{name: "model", path: r.Binary, args: []string{"gemini-sim", "--addr", addr, "--pace", "50ms"}, dir: r.folder(),
+	addr := "127.0.0.1:" + r.freePort()
+	r.startProcess(&process{name: "model", path: r.Binary, args: []string{"gemini-sim", "--addr", addr, "--pace", "50ms"}, dir: r.makeFolder(),
 		env: []string{"PATH=/usr/bin:/bin"}, starting: time.Minute, ready: func() bool {
 			resp, err := http.Get("http://" + addr + "/")
 			if err == nil {
@@ -132,14 +132,14 @@ func (r *run) refunds() *place {
 			}
 			return err == nil
 		}})
-	p := r.place(options{config: config, model: "http://" + addr})
+	p := r.startPlace(options{config: config, model: "http://" + addr})
 	p.tools.hold = 500 * time.Millisecond
 	return p
 }
 
-// on kills a process and starts it again, the given number of times, or until ctx ends. The
+// killRepeatedly kills a process and starts it again, the given number of times, or until ctx ends. The
 // error is that of a start.
-func (k restless) on(ctx context.Context, g *process) error {
+func (k restless) killRepeatedly(ctx context.Context, g *process) error {
 	for range k.kills {
 		if scenario.Pause(ctx, k.least+rand.N(2*k.least)) != nil {
 			return nil
@@ -154,28 +154,28 @@ func (k restless) on(ctx context.Context, g *process) error {
 	return nil
 }
 
-// play starts a run and looks after it until it is over, as a person does: it reads what is
+// playRun starts a run and looks after it until it is over, as a person does: it reads what is
 // reported, reads on where a connection breaks, and answers what is asked. The error says what
 // a person could not have understood.
-func (o *refundRun) play(ctx context.Context, c *client, url string, pay *tools) error {
-	if err := o.start(ctx, c, url); err != nil {
+func (o *refundRun) playRun(ctx context.Context, c *client, url string, pay *tools) error {
+	if err := o.startRun(ctx, c, url); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		// Which turn is the last one only the task knows: one that began with a decision whose
 		// reply was lost is known to no client.
-		d, err := c.task(ctx, url, o.task)
+		d, err := c.readTask(ctx, url, o.task)
 		if err != nil {
 			return err
 		}
 		o.state = d.Status.State
-		v := o.view(d.turn())
-		if err := c.follow(ctx, v, url); err != nil {
+		v := o.viewOf(d.lastTurn())
+		if err := c.followTurn(ctx, v, url); err != nil {
 			return fmt.Errorf("turn %s of a task that is %s: %w", v.turn, o.state, err)
 		}
 		// The state was read before the turn's end was: only if both say so it waits.
 		if v.asks != "" && o.state == "input-required" {
-			err = o.decide(ctx, c, url, v, pay)
+			err = o.answerQuestion(ctx, c, url, v, pay)
 		} else if o.state != "working" && o.state != "input-required" {
 			return nil
 		}
@@ -189,9 +189,9 @@ func (o *refundRun) play(ctx context.Context, c *client, url string, pay *tools)
 	return errors.New("it does not end")
 }
 
-// view returns what was seen of a turn. One whose stream was ended because its gateway
+// viewOf returns what was seen of a turn. One whose stream was ended because its gateway
 // left the run, which the task outlives, is read again: its log has another end.
-func (o *refundRun) view(turn string) *view {
+func (o *refundRun) viewOf(turn string) *view {
 	v := o.views[turn]
 	if v == nil || v.failure == "store_unavailable" || v.failure == "turn_lost" {
 		v = newView()
@@ -200,28 +200,28 @@ func (o *refundRun) view(turn string) *view {
 	return v
 }
 
-// start begins the run. A client that received nothing sends the same request with the same
+// startRun begins the run. A client that received nothing sends the same request with the same
 // key, which gets it the run that it began; only if that is known not to exist it uses another
 // key.
-func (o *refundRun) start(ctx context.Context, c *client, url string) error {
+func (o *refundRun) startRun(ctx context.Context, c *client, url string) error {
 	body := fmt.Sprintf(`{"input":"I want a refund of %d EUR","workflow":"refund","conversation_id":"conv_refund-%d"}`, o.amount, o.amount)
 	o.keys = 1
 	for refused := 0; ctx.Err() == nil; {
 		v := newView()
-		err := c.stream(ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
+		err := c.readStream(ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
 			"Idempotency-Key", fmt.Sprint("refund-of-", o.amount, "-try-", o.keys))
 		if v.task != "" {
 			o.task, o.views[v.turn] = v.task, v
 			return nil
 		}
 		p := (*problem)(nil)
-		if errors.As(err, &p) && !p.again() {
+		if errors.As(err, &p) && !p.isTemporary() {
 			// Its gateway died between the key and the first event. There may be a task, which
 			// nobody reported; there is none any more to come when its owner's lease is over.
 			if p.ErrorType != "duplicate_request" {
 				return err
 			}
-			if o.task = c.newest(ctx, url, fmt.Sprint("conv_refund-", o.amount)); o.task != "" {
+			if o.task = c.newestTask(ctx, url, fmt.Sprint("conv_refund-", o.amount)); o.task != "" {
 				return nil
 			}
 			if refused++; refused%250 == 0 {
@@ -239,20 +239,20 @@ const (
 	neverCame = "it never came: call again"
 )
 
-// decide answers the question of a turn: a person allows the refund, and asks the payment
+// answerQuestion answers the question of a turn: a person allows the refund, and asks the payment
 // server what became of a call whose end nobody saw.
-func (o *refundRun) decide(ctx context.Context, c *client, url string, v *view, pay *tools) error {
+func (o *refundRun) answerQuestion(ctx context.Context, c *client, url string, v *view, pay *tools) error {
 	body := `{"action":"approve"}` // of a call: make it again
 	if v.asks == "outcome" {
 		answer := neverCame
-		if pay.ran(fmt.Sprint(o.amount)) > 0 {
+		if pay.countCalls(fmt.Sprint(o.amount)) > 0 {
 			answer, body = wasDone, `{"action":"modify","result":"done, number 1"}`
 		}
 		o.outcomes = append(o.outcomes, answer)
 	} else if err := scenario.Pause(ctx, rand.N(2*time.Second)); err != nil { // a person thinks
 		return err
 	}
-	resp, err := c.request(ctx, http.MethodPost, url+"/tasks/"+o.task+"/decision", body, "Accept", "application/json")
+	resp, err := c.sendRequest(ctx, http.MethodPost, url+"/tasks/"+o.task+"/decision", body, "Accept", "application/json")
 	if err != nil {
 		return nil // the task will show whether it came
 	}
@@ -277,7 +277,7 @@ func (r *run) judgeRuns(p *place, runs []*refundRun, kills *deaths, elapsed time
 		} else if len(o.errs) == 0 {
 			errs = append(errs, fmt.Sprintf("%s is %s", o.task, o.state))
 		}
-		if n := p.tools.ran(fmt.Sprint(o.amount)); n != 1 {
+		if n := p.tools.countCalls(fmt.Sprint(o.amount)); n != 1 {
 			paid = append(paid, fmt.Sprintf("%d EUR %d times", o.amount, n))
 		}
 		for turn, v := range o.views {
@@ -287,19 +287,19 @@ func (r *run) judgeRuns(p *place, runs []*refundRun, kills *deaths, elapsed time
 		}
 		for _, answer := range o.outcomes {
 			outcomes[answer]++
-			if answer == wasDone && !kills.explain(p.tools.last(fmt.Sprint(o.amount))) {
+			if answer == wasDone && !kills.canExplain(p.tools.lastCall(fmt.Sprint(o.amount))) {
 				unexplained = append(unexplained, o.task)
 			}
 		}
 		keys += o.keys - 1
 	}
-	all, _ := p.tools.sum()
+	all, _ := p.tools.sumCalls()
 	r.Exactly(fmt.Sprintf("runs finished, of %d", len(runs)), finished, len(runs))
-	r.none("runs that ended badly", errs)
+	r.checkEmpty("runs that ended badly", errs)
 	r.Exactly("refunds paid", all, len(runs))
-	r.none("refunds paid not once", paid)
-	r.none("turns without one done, or with a gap", streams)
-	r.none("questions about an outcome, but of a call cut by a kill", unexplained)
+	r.checkEmpty("refunds paid not once", paid)
+	r.checkEmpty("turns without one done, or with a gap", streams)
+	r.checkEmpty("questions about an outcome, but of a call cut by a kill", unexplained)
 	r.Report("such questions: it was done; it had never come", "%d; %d", outcomes[wasDone], outcomes[neverCame])
 	r.Report("kills of each gateway, of Redis; time; events; second keys", "%d, %d; %s; %d; %d", r.sizes.kills, r.sizes.redis, elapsed.Round(time.Second), events, keys)
 }

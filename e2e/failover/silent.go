@@ -25,13 +25,13 @@ func silentStore(r *run) {
 		r.Lack("SIGSTOP")
 	}
 	for _, killed := range []bool{false, true} {
-		r.silent(killed)
+		r.silenceRedis(killed)
 	}
 }
 
-// silent is one of two ways: the gateway ends in order, or is killed once it had time to clean up.
-func (r *run) silent(killed bool) {
-	p := r.place(options{})
+// silenceRedis is one of two ways: the gateway ends in order, or is killed once it had time to clean up.
+func (r *run) silenceRedis(killed bool) {
+	p := r.startPlace(options{})
 	c, how, prefix := newClient(), "ends", "e"
 	if killed {
 		how, prefix = "is killed", "k"
@@ -40,7 +40,7 @@ func (r *run) silent(killed bool) {
 	fates := make([]string, silentTurns)
 	begin := func(prefix string) {
 		for n := range fates {
-			wait.Go(func() { fates[n] = c.fate(r, p.a.url, order{id: fmt.Sprint(prefix, n), calls: 1, words: 2}) })
+			wait.Go(func() { fates[n] = c.finishReason(r, p.a.url, order{id: fmt.Sprint(prefix, n), calls: 1, words: 2}) })
 		}
 	}
 	begin("first-" + prefix) // from now on the gateway has connections, to which commands are written
@@ -58,8 +58,8 @@ func (r *run) silent(killed bool) {
 	}
 	r.Exactly(fmt.Sprintf("turns that ended well, then the gateway %s", how), stopped, silentTurns)
 	if killed {
-		r.eventually("the gateway undoes its tasks", time.Minute, func() bool {
-			saved, err := p.redis.ask("KEYS sluice:turn:*")
+		r.awaitOrFail("the gateway undoes its tasks", time.Minute, func() bool {
+			saved, err := p.redis.sendCommand("KEYS sluice:turn:*")
 			return err == nil && saved == "*0"
 		})
 		p.a.kill()
@@ -70,15 +70,15 @@ func (r *run) silent(killed bool) {
 	r.Pause(r.sizes.lease + 12*time.Second) // the lease ends, and two sweeps look
 	calls := 0
 	for n := range fates {
-		calls += p.tools.ran(fmt.Sprintf("%s%d.1", prefix, n))
+		calls += p.tools.countCalls(fmt.Sprintf("%s%d.1", prefix, n))
 	}
 	r.Exactly("calls of a tool after a restart", calls, silentTurns)
 }
 
-// fate runs a turn and returns how it ended.
-func (c *client) fate(r *run, url string, o order) string {
+// finishReason runs a turn and returns how it ended.
+func (c *client) finishReason(r *run, url string, o order) string {
 	v := newView()
-	err := c.stream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, url+"/chat/stream", fmt.Sprintf(`{"input":%q}`, o))
+	err := c.readStream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, url+"/chat/stream", fmt.Sprintf(`{"input":%q}`, o))
 	if p := (*problem)(nil); errors.As(err, &p) {
 		return p.Error()
 	}

@@ -14,12 +14,12 @@ import (
 // steps show the limit of what such gateways can promise, so that no reader takes a change
 // of it for an accident: docs/approvals.md says the same.
 func sharedKey(r *run) {
-	p := r.place(options{stateless: true, env: []string{"SLUICE_CONFIRM=writes", "SLUICE_APPROVAL_KEY=c2x1aWNlLWZhaWxvdmVyLWtleS1vZi0zMi1ieXRlcyE="}})
+	p := r.startPlace(options{stateless: true, env: []string{"SLUICE_CONFIRM=writes", "SLUICE_APPROVAL_KEY=c2x1aWNlLWZhaWxvdmVyLWtleS1vZi0zMi1ieXRlcyE="}})
 	c := newClient()
 	one := order{id: "s1", calls: 1, words: 3}
 	token := ""
 	v := newView()
-	err := c.stream(r.Ctx, func(f events.Event) bool {
+	err := c.readStream(r.Ctx, func(f events.Event) bool {
 		v.accept(f)
 		if f.Name == "approval" {
 			var d struct{ Token string }
@@ -29,19 +29,19 @@ func sharedKey(r *run) {
 		return true
 	}, http.MethodPost, p.a.url+"/chat/stream", fmt.Sprintf(`{"input":%q}`, one))
 	r.Must(err)
-	r.Note("a turn waits at gateway a", v.reason == "approval_required" && token != "", "approval_required", "%s", v.reason)
-	r.Exactly("calls so far", p.tools.ran("s1.1"), 0)
+	r.Check("a turn waits at gateway a", v.reason == "approval_required" && token != "", "approval_required", "%s", v.reason)
+	r.Exactly("calls so far", p.tools.countCalls("s1.1"), 0)
 
 	// answer sends the answer to a gateway and says how that went.
 	answer := func(g *gateway) string {
 		v := newView()
-		err := c.stream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
+		err := c.readStream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
 			fmt.Sprintf(`{"approval":{"token":%q,"action":"approve"}}`, token))
 		if p := (*problem)(nil); errors.As(err, &p) {
 			return p.Error()
 		}
 		r.Must(err)
-		return fmt.Sprint(v.reason, ", ", p.tools.ran("s1.1"), " calls")
+		return fmt.Sprint(v.reason, ", ", p.tools.countCalls("s1.1"), " calls")
 	}
 	for _, step := range []struct {
 		what string
@@ -55,6 +55,6 @@ func sharedKey(r *run) {
 		{"used at a again", p.a, "409 approval_used"},
 	} {
 		got := answer(step.at)
-		r.Note(step.what, got == step.want, step.want, "%s", got)
+		r.Check(step.what, got == step.want, step.want, "%s", got)
 	}
 }

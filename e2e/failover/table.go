@@ -8,23 +8,23 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// none notes that a list is empty, or its first entries.
-func (r *run) none(what string, list []string) {
+// checkEmpty notes that a list is empty, or its first entries.
+func (r *run) checkEmpty(what string, list []string) {
 	first := strings.Join(list[:min(len(list), 3)], "; ")
-	r.Note(what, len(list) == 0, "0", "%d %s", len(list), first)
+	r.Check(what, len(list) == 0, "0", "%d %s", len(list), first)
 }
 
-// within notes how long several things took. That share of them which is promised, 0.5 or
+// checkTimes notes how long several things took. That share of them which is promised, 0.5 or
 // 0.99 or 1 for all, must be within limit; the rest is reported only.
-func (r *run) within(what string, elapsed []time.Duration, share float64, limit time.Duration) {
+func (r *run) checkTimes(what string, elapsed []time.Duration, share float64, limit time.Duration) {
 	expected := map[float64]string{0.5: "p50", 0.99: "p99", 1: "all"}[share] + " <= " + limit.String()
 	if len(elapsed) == 0 {
-		r.Note(what, false, expected, "never seen")
+		r.Check(what, false, expected, "never seen")
 		return
 	}
 	slices.Sort(elapsed)
 	at := func(share float64) time.Duration {
 		return elapsed[min(int(float64(len(elapsed))*share), len(elapsed)-1)]
 	}
-	r.Note(what, at(share) <= limit, expected, "p50 %s, p99 %s, most %s", scenario.Short(at(0.5)), scenario.Short(at(0.99)), scenario.Short(at(1)))
+	r.Check(what, at(share) <= limit, expected, "p50 %s, p99 %s, most %s", scenario.Short(at(0.5)), scenario.Short(at(0.99)), scenario.Short(at(1)))
 }

@@ -10,24 +10,24 @@ import (
 	"sluice/e2e/events"
 )
 
-// times measures how long a client waits at a gateway that is not the one which
+// measureTimes measures how long a client waits at a gateway that is not the one which
 // runs the turn. Times are those of one clock, the judge's, which runs the fakes as well.
 // The promises are those of a machine that has time: on a busy one the p99 shows how busy it
 // is.
-func times(r *run) {
-	p, c := r.place(options{}), newClient()
+func measureTimes(r *run) {
+	p, c := r.startPlace(options{}), newClient()
 	r.timeCancel(p, c)
 	r.timeResume(p, c)
 	r.countConnections(p, c)
-	flows := r.refunds()
+	flows := r.startRefunds()
 	r.timeDecision(flows, c)
 	r.timeTakeOver(flows, c)
 }
 
-// ask starts a turn and reads it until enough says so, or to its end. The turn itself
+// askUntil starts a turn and reads it until enough says so, or to its end. The turn itself
 // continues: who leaves does not end it.
-func (r *run) ask(c *client, g *gateway, o order, v *view, enough func() bool) error {
-	return c.stream(r.Ctx, func(f events.Event) bool { v.accept(f); return !enough() }, http.MethodPost, g.url+"/chat/stream",
+func (r *run) askUntil(c *client, g *gateway, o order, v *view, enough func() bool) error {
+	return c.readStream(r.Ctx, func(f events.Event) bool { v.accept(f); return !enough() }, http.MethodPost, g.url+"/chat/stream",
 		fmt.Sprintf(`{"input":%q,"accumulated":false}`, o))
 }
 
@@ -42,34 +42,34 @@ func (r *run) timeCancel(p *place, c *client) {
 		o := order{id: fmt.Sprint("c", i), words: 400, every: 50 * time.Millisecond}
 		v := newView()
 		var cancelling sync.WaitGroup
-		r.Must(r.ask(c, p.a, o, v, func() bool {
+		r.Must(r.askUntil(c, p.a, o, v, func() bool {
 			if v.last == 3 {
 				cancelling.Go(func() {
 					asked.Store(o.id, time.Now())
-					l.cancel(r.Ctx, p.b, v.task)
+					l.cancelTask(r.Ctx, p.b, v.task)
 				})
 			}
 			return false
 		}))
 		cancelling.Wait()
 		at, _ := asked.Load(o.id)
-		r.eventually("the model's request is closed", 5*time.Second, func() bool { _, ok := p.model.closed.Load(o.id); return ok })
+		r.awaitOrFail("the model's request is closed", 5*time.Second, func() bool { _, ok := p.model.closed.Load(o.id); return ok })
 		closed, _ := p.model.closed.Load(o.id)
 		elapsed = append(elapsed, closed.(time.Time).Sub(at.(time.Time)))
 	}
-	r.within(fmt.Sprintf("cancel elsewhere to upstream closed, %d times", len(elapsed)), elapsed, 0.99, 250*time.Millisecond)
+	r.checkTimes(fmt.Sprintf("cancel elsewhere to upstream closed, %d times", len(elapsed)), elapsed, 0.99, 250*time.Millisecond)
 }
 
 // timeResume measures the first byte of a turn of 2,000 events at the other gateway, which
 // has never seen it. It also checks that all of it comes.
 func (r *run) timeResume(p *place, c *client) {
 	v := newView()
-	r.Must(r.ask(c, p.a, order{id: "r", words: 2000}, v, func() bool { return false }))
+	r.Must(r.askUntil(c, p.a, order{id: "r", words: 2000}, v, func() bool { return false }))
 	var elapsed []time.Duration
 	for range r.sizes.tries {
 		began := time.Now()
 		again := newView()
-		r.Must(c.stream(r.Ctx, func(f events.Event) bool {
+		r.Must(c.readStream(r.Ctx, func(f events.Event) bool {
 			if again.last == 0 {
 				elapsed = append(elapsed, time.Since(began))
 			}
@@ -80,16 +80,16 @@ func (r *run) timeResume(p *place, c *client) {
 			r.Must(fmt.Errorf("a resumed turn of %d events has %d", v.last, again.last))
 		}
 	}
-	r.within(fmt.Sprintf("first byte of a resumed turn of %d events", v.last), elapsed, 0.5, 20*time.Millisecond)
+	r.checkTimes(fmt.Sprintf("first byte of a resumed turn of %d events", v.last), elapsed, 0.5, 20*time.Millisecond)
 }
 
-// begin begins long turns, and returns their tasks. wait is done when they have ended.
-func (r *run) begin(p *place, c *client, turns int, wait *sync.WaitGroup) (tasks []string) {
+// beginTurns begins long turns, and returns their tasks. wait is done when they have ended.
+func (r *run) beginTurns(p *place, c *client, turns int, wait *sync.WaitGroup) (tasks []string) {
 	ids := make(chan string, turns)
 	for i := range turns {
 		wait.Go(func() {
 			v := newView()
-			_ = r.ask(c, p.a, order{id: fmt.Sprint("n", i), words: 3000, every: 100 * time.Millisecond}, v, func() bool {
+			_ = r.askUntil(c, p.a, order{id: fmt.Sprint("n", i), words: 3000, every: 100 * time.Millisecond}, v, func() bool {
 				if v.last == 2 {
 					ids <- v.task
 				}
@@ -110,12 +110,12 @@ func (r *run) countConnections(p *place, c *client) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	reading, good := 0, 0
-	tasks := r.begin(p, c, turns, &wait)
+	tasks := r.beginTurns(p, c, turns, &wait)
 	for i := range r.sizes.readers {
 		wait.Go(func() {
 			v := newView()
 			v.task = tasks[i%turns]
-			_ = c.stream(r.Ctx, func(f events.Event) bool {
+			_ = c.readStream(r.Ctx, func(f events.Event) bool {
 				if v.accept(f); v.last == 5 { // behind the ones that were there
 					mu.Lock()
 					reading++
@@ -131,24 +131,24 @@ func (r *run) countConnections(p *place, c *client) {
 		})
 	}
 	// Not only connected: each has got an event that was made after it came.
-	r.eventually("all read", 2*time.Minute, func() bool { mu.Lock(); defer mu.Unlock(); return reading == r.sizes.readers })
+	r.awaitOrFail("all read", 2*time.Minute, func() bool { mu.Lock(); defer mu.Unlock(); return reading == r.sizes.readers })
 	r.Pause(time.Second)
-	list, err := p.redis.ask("CLIENT LIST")
+	list, err := p.redis.sendCommand("CLIENT LIST")
 	r.Must(err)
 	n := strings.Count(list, " laddr=127.0.0.2:")
-	r.Note(fmt.Sprintf("connections to Redis for %d readers elsewhere", r.sizes.readers), n > 0 && n <= 16, "<= 16", "%d", n)
+	r.Check(fmt.Sprintf("connections to Redis for %d readers elsewhere", r.sizes.readers), n > 0 && n <= 16, "<= 16", "%d", n)
 	l := loader{place: p, c: c}
 	for _, id := range tasks {
-		l.cancel(r.Ctx, p.b, id)
+		l.cancelTask(r.Ctx, p.b, id)
 	}
 	wait.Wait()
 	r.Exactly("of them, with one done in the end", good, r.sizes.readers)
 }
 
-// waits starts a run at a gateway and reads it until it asks.
-func (r *run) waits(c *client, g *gateway, amount int) *view {
+// startWaitingRun starts a run at a gateway and reads it until it asks.
+func (r *run) startWaitingRun(c *client, g *gateway, amount int) *view {
 	v := newView()
-	r.Must(c.stream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
+	r.Must(c.readStream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
 		fmt.Sprintf(`{"input":"I want a refund of %d EUR","workflow":"refund"}`, amount)))
 	if v.asks != "human" {
 		r.Must(fmt.Errorf("a run does not ask: %q, %q", v.reason, v.failure))
@@ -161,14 +161,14 @@ func (r *run) waits(c *client, g *gateway, amount int) *view {
 func (r *run) timeDecision(p *place, c *client) {
 	var elapsed []time.Duration
 	for i := range r.sizes.tries {
-		v := r.waits(c, p.a, i+1)
+		v := r.startWaitingRun(c, p.a, i+1)
 		began := time.Now()
-		r.Must(c.stream(r.Ctx, func(events.Event) bool {
+		r.Must(c.readStream(r.Ctx, func(events.Event) bool {
 			elapsed = append(elapsed, time.Since(began))
 			return false
 		}, http.MethodPost, p.b.url+"/tasks/"+v.task+"/decision", `{"action":"reject"}`, "Accept", "text/event-stream"))
 	}
-	r.within(fmt.Sprintf("decision elsewhere to the first event, %d times", len(elapsed)), elapsed, 0.5, 100*time.Millisecond)
+	r.checkTimes(fmt.Sprintf("decision elsewhere to the first event, %d times", len(elapsed)), elapsed, 0.5, 100*time.Millisecond)
 }
 
 // timeTakeOver kills the owner of runs that work, and measures the first event which
@@ -185,7 +185,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 		for i := range runs {
 			wait.Go(func() {
 				v := newView()
-				_ = c.stream(r.Ctx, func(f events.Event) bool {
+				_ = c.readStream(r.Ctx, func(f events.Event) bool {
 					if v.accept(f); v.last == 2 {
 						begun <- struct{}{}
 					}
@@ -195,7 +195,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 				if v.dones > 0 { // it waited already
 					return
 				}
-				_ = c.stream(r.Ctx, func(f events.Event) bool {
+				_ = c.readStream(r.Ctx, func(f events.Event) bool {
 					if v.accept(f); time.Since(died) < time.Second { // in the log, and not yet sent
 						return true
 					}
@@ -203,7 +203,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 					defer mu.Unlock()
 					elapsed = append(elapsed, time.Since(died))
 					return false
-				}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.after()...)
+				}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.resumeHeader()...)
 			})
 		}
 		// The first one has begun, so the others are about to: the kill finds nodes at work, and
@@ -215,5 +215,5 @@ func (r *run) timeTakeOver(p *place, c *client) {
 		wait.Wait()
 		r.Must(p.a.start())
 	}
-	r.within(fmt.Sprintf("kill of the owner to the first event elsewhere, %d runs", len(elapsed)), elapsed, 1, 21*time.Second)
+	r.checkTimes(fmt.Sprintf("kill of the owner to the first event elsewhere, %d runs", len(elapsed)), elapsed, 1, 21*time.Second)
 }

@@ -13,25 +13,25 @@ import (
 // killedTurn is a turn of the gateway that is killed, and its two readers.
 type killedTurn struct {
 	order order
-	// own is what its own client sees, which continues at the other gateway behind the last
+	// client is what its own client sees, which continues at the other gateway behind the last
 	// event that it has; watcher is there all the time, from the first event on.
-	own, watcher *view
-	errs         []string      // of reading
-	ended        time.Duration // from the kill to when the own client had done
+	client, watcher *view
+	errs            []string      // of reading
+	ended           time.Duration // from the kill to when the own client had done
 }
 
 // killedInTurns kills a gateway in the middle of plain turns that the store keeps. The other one
 // goes on with each, and each of their readers receives the same.
 func killedInTurns(r *run) {
 	const spread, words, every = 3 * time.Second, 50, 100 * time.Millisecond
-	p := r.place(options{})
+	p := r.startPlace(options{})
 	p.tools.hold = 500 * time.Millisecond
 	c, turns := newClient(), make([]*killedTurn, r.sizes.turns)
 	begun, killed := make(chan struct{}, len(turns)), make(chan struct{})
 	var died time.Time
 	var wait sync.WaitGroup
 	for i := range turns {
-		t := &killedTurn{order: order{id: fmt.Sprint("k", i), calls: 1 + i%2, words: words, every: every}, own: newView(), watcher: newView()}
+		t := &killedTurn{order: order{id: fmt.Sprint("k", i), calls: 1 + i%2, words: words, every: every}, client: newView(), watcher: newView()}
 		turns[i] = t
 		wait.Go(func() {
 			// They begin one after the other, so that the kill finds some in a call of a model, some in
@@ -41,17 +41,17 @@ func killedInTurns(r *run) {
 			// With the first event the turn has a name, by which the second reader finds it.
 			once := sync.OnceFunc(func() {
 				begun <- struct{}{}
-				t.watcher.task, t.watcher.turn = t.own.task, t.own.turn
+				t.watcher.task, t.watcher.turn = t.client.task, t.client.turn
 				watching.Go(func() {
-					if err := c.follow(r.Ctx, t.watcher, p.b.url); err != nil {
+					if err := c.followTurn(r.Ctx, t.watcher, p.b.url); err != nil {
 						t.errs = append(t.errs, "the reader at the other gateway: "+err.Error())
 					}
 				})
 			})
-			_ = c.stream(r.Ctx, func(f events.Event) bool { t.own.accept(f); once(); return true },
+			_ = c.readStream(r.Ctx, func(f events.Event) bool { t.client.accept(f); once(); return true },
 				http.MethodPost, p.a.url+"/chat/stream", fmt.Sprintf(`{"input":%q}`, t.order))
 			<-killed // also for a turn that was over before: then there is nothing to follow
-			err := c.follow(r.Ctx, t.own, p.b.url)
+			err := c.followTurn(r.Ctx, t.client, p.b.url)
 			t.ended = time.Since(died)
 			watching.Wait()
 			if err != nil {
@@ -82,38 +82,38 @@ func (r *run) judgeTurns(p *place, c *client, turns []*killedTurn) {
 	lost, unknown := 0, 0
 	for _, t := range turns {
 		readers = append(readers, t.errs...)
-		for _, v := range []*view{t.own, t.watcher} {
+		for _, v := range []*view{t.client, t.watcher} {
 			if v.dones != 1 || v.stray > 0 {
 				readers = append(readers, fmt.Sprintf("%s: %d done, %d stray", t.order.id, v.dones, v.stray))
 			}
 		}
-		if t.own.digest() != t.watcher.digest() {
+		if t.client.digest() != t.watcher.digest() {
 			readers = append(readers, t.order.id+": the readers saw different things")
 		}
-		if t.own.failure == "turn_lost" {
+		if t.client.failure == "turn_lost" {
 			lost++
 		}
 		elapsed = append(elapsed, t.ended)
-		tools = append(tools, miscounted(p.tools, t.order, t.own)...)
-		for _, status := range t.own.calls {
+		tools = append(tools, miscounted(p.tools, t.order, t.client)...)
+		for _, status := range t.client.calls {
 			if status == "unknown" {
 				unknown++
 			}
 		}
-		d, err := c.task(r.Ctx, p.b.url, t.own.task)
-		if want := stateOf(t.own); err != nil || d.Status.State != want {
-			states = append(states, fmt.Sprintf("%s is %q, not %s (%v)", t.own.task, d.Status.State, want, err))
+		d, err := c.readTask(r.Ctx, p.b.url, t.client.task)
+		if want := stateOf(t.client); err != nil || d.Status.State != want {
+			states = append(states, fmt.Sprintf("%s is %q, not %s (%v)", t.client.task, d.Status.State, want, err))
 		}
 	}
-	all, most := p.tools.sum()
-	r.none(fmt.Sprintf("of %d readers, without one done, the whole and the same", 2*len(turns)), readers)
-	r.Note("a tool ran, for one call, at most", most == 1, "1", "%d (%d calls in all)", most, all)
-	r.none("calls of which readers and tool server say different things", tools)
-	r.none("tasks whose state is not that of the last event", states)
+	all, most := p.tools.sumCalls()
+	r.checkEmpty(fmt.Sprintf("of %d readers, without one done, the whole and the same", 2*len(turns)), readers)
+	r.Check("a tool ran, for one call, at most", most == 1, "1", "%d (%d calls in all)", most, all)
+	r.checkEmpty("calls of which readers and tool server say different things", tools)
+	r.checkEmpty("tasks whose state is not that of the last event", states)
 	r.Exactly("turns that were lost", lost, 0)
 	r.Report("calls of which nobody knows whether they took effect", "%d", unknown)
 	// Twice what a turn takes by itself, and until the lease has ended.
-	r.within("from the kill to done, for the readers", elapsed, 1, 21*time.Second+12*time.Second)
+	r.checkTimes("from the kill to done, for the readers", elapsed, 1, 21*time.Second+12*time.Second)
 }
 
 // stateOf is the state of a task whose last turn ended so: each finish reason leads to one,
@@ -136,7 +136,7 @@ func stateOf(v *view) string {
 func miscounted(t *tools, o order, v *view) (wrong []string) {
 	made := 0
 	for n := range o.calls {
-		ran := t.ran(fmt.Sprint(o.id, ".", n+1))
+		ran := t.countCalls(fmt.Sprint(o.id, ".", n+1))
 		if made += ran; ran > 1 {
 			wrong = append(wrong, fmt.Sprintf("%s.%d ran %d times", o.id, n+1, ran))
 		}

@@ -174,7 +174,7 @@ func TestC26ControlCharacters(t *testing.T) {
 	g := start(t, echo, "SLUICE_LOG_PAYLOADS", "true")
 	answer := g.post(t, `{"input":"a\u0000b\u001b[31mc\u009b2Jd\u007fe\tf\ng"}`).finished(t)
 	want := "ab[31mc2Jde\tf\ng"
-	if got := g.model.Asked()[0].Text; got != want {
+	if got := g.model.Questions()[0].Text; got != want {
 		t.Errorf("the model is asked %q, want %q", got, want)
 	}
 	if answer != want {
@@ -206,11 +206,11 @@ func TestC27InvisibleCharacters(t *testing.T) {
 			q.Call("delete\u202e_all", `{"x":"`+tags+`"}`)
 			return
 		}
-		q.Say(q.Text)
+		q.SendText(q.Text)
 	}, "SLUICE_LOG_PAYLOADS", "true")
 	got := g.post(t, `{"input":"`+family+bidi+tags+`"}`)
 	got.finished(t)
-	if asked := g.model.Asked()[0].Text; !strings.Contains(asked, family) {
+	if asked := g.model.Questions()[0].Text; !strings.Contains(asked, family) {
 		t.Errorf("the model is asked %q", asked)
 	}
 	g.Await("request_completed")

@@ -155,7 +155,7 @@ func TestC38RateLimit(t *testing.T) {
 	if refused > 8*least+100*time.Millisecond {
 		t.Errorf("4,500 refusals cost %v, as many replies of /healthz %v", refused, least)
 	}
-	if n := len(g.model.Asked()); n != 2 {
+	if n := len(g.model.Questions()); n != 2 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }

@@ -20,9 +20,9 @@ func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
 // reports, or until it is let go.
 func holding(gone chan<- struct{}, letGo <-chan struct{}) func(*process.Question) {
 	return func(q *process.Question) {
-		q.Say("word ")
+		q.SendText("word ")
 		select {
-		case <-q.Gone():
+		case <-q.Cancelled():
 			gone <- struct{}{}
 		case <-letGo:
 		}
@@ -160,7 +160,7 @@ func TestC36DuplicateRequest(t *testing.T) {
 			q.Call("pay", "{}")
 			return
 		}
-		q.Say("Paid.")
+		q.SendText("Paid.")
 	}, unhurried("MCP_SERVER_URL", tools+"/mcp")...)
 	g.Await("mcp_connected")
 	const key = "Idempotency-Key: pay-1234567"

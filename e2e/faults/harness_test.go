@@ -54,7 +54,7 @@ func pairs(list []string) map[string]string {
 }
 
 // echo answers what it is asked.
-func echo(q *process.Question) { q.Say(q.Text) }
+func echo(q *process.Question) { q.SendText(q.Text) }
 
 // unhurried are settings with which no time of the gateway's own ends a turn within a test.
 func unhurried(more ...string) []string {
@@ -266,7 +266,7 @@ func (g *gateway) healthy(t testing.TB) {
 // untouched checks that the model was never asked.
 func (g *gateway) untouched(t testing.TB) {
 	t.Helper()
-	if n := len(g.model.Asked()); n != 0 {
+	if n := len(g.model.Questions()); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }

@@ -92,10 +92,10 @@ func TestP9AndP10Panics(t *testing.T) {
 	const others = 5
 	let := make(chan struct{})
 	model := process.NewModel(t, func(q *process.Question) {
-		q.Say("Word.")
+		q.SendText("Word.")
 		switch q.Text {
 		case "odd":
-			q.Say("panic")
+			q.SendText("panic")
 		case "quick":
 			<-let
 		}

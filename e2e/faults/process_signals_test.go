@@ -113,7 +113,7 @@ func TestP4StuckClient(t *testing.T) {
 	flood := process.NewModel(t, func(q *process.Question) {
 		for range 2000 {
 			said.Add(1)
-			q.Say(strings.Repeat("flood ", 2000))
+			q.SendText(strings.Repeat("flood ", 2000))
 		}
 	})
 	g := process.Start(t, with(flood.Env(), "SLUICE_DRAIN_TIMEOUT", "1s", "SLUICE_WRITE_TIMEOUT", "3s", "SLUICE_REQUEST_TIMEOUT", "1h", "SLUICE_MODEL_TIMEOUT", "1h"))
@@ -183,7 +183,7 @@ func TestP5ToolThatChangesSomething(t *testing.T) {
 				if q.Results == 0 {
 					q.Call("pay", "{}")
 				} else {
-					q.Say("Paid.")
+					q.SendText("Paid.")
 				}
 			})
 			drain := "1h"

@@ -39,10 +39,10 @@ func (g *gateway) narrow(t *testing.T) *net.TCPConn {
 func endless(q *process.Question) {
 	for piece := strings.Repeat("word ", 2000); ; {
 		select {
-		case <-q.Gone():
+		case <-q.Cancelled():
 			return
 		default:
-			q.Say(piece)
+			q.SendText(piece)
 		}
 	}
 }

@@ -19,16 +19,16 @@ type chart struct {
 	series []*series
 }
 
-// shown is the cost at a point as the chart shows it.
-func (c *chart) shown(p point, cost float64) float64 {
+// costShown is the cost at a point as the chart shows it.
+func (c *chart) costShown(p point, cost float64) float64 {
 	if c.each {
 		return cost / float64(p.size)
 	}
 	return cost
 }
 
-// sizes are those of all series.
-func (c *chart) sizes() (all []int) {
+// allSizes are those of all series.
+func (c *chart) allSizes() (all []int) {
 	for _, s := range c.series {
 		for _, p := range s.points {
 			all = append(all, p.size)
@@ -38,19 +38,19 @@ func (c *chart) sizes() (all []int) {
 	return slices.Compact(all)
 }
 
-// table is the chart as Markdown: the median at each size with half the distance of the quartiles,
+// formatTable is the chart as Markdown: the median at each size with half the distance of the quartiles,
 // the exponent, and the line that fits.
-func (c *chart) table() string {
+func (c *chart) formatTable() string {
 	var b strings.Builder
 	head, rule := "| "+c.x+" |", "| --- |"
 	for _, s := range c.series {
 		head, rule = head+" "+s.name+" |", rule+" --- |"
 	}
 	fmt.Fprintf(&b, "%s\n\n%s\n%s\n", c.title, head, rule)
-	for _, size := range c.sizes() {
-		row := "| " + count(size) + " |"
+	for _, size := range c.allSizes() {
+		row := "| " + formatCount(size) + " |"
 		for _, s := range c.series {
-			row += " " + c.cell(s, size) + " |"
+			row += " " + c.formatCell(s, size) + " |"
 		}
 		b.WriteString(row + "\n")
 	}
@@ -58,9 +58,9 @@ func (c *chart) table() string {
 		name string
 		of   func([]point) string
 	}{
-		{"exponent", func(p []point) string { return power(exponent(p)) }},
-		{"exponent of the three largest", func(p []point) string { return power(exponent(atTheEnd(p))) }},
-		{"line", c.line},
+		{"exponent", func(p []point) string { return formatExponent(exponent(p)) }},
+		{"exponent of the three largest", func(p []point) string { return formatExponent(exponent(atTheEnd(p))) }},
+		{"line", c.formatLine},
 	} {
 		row := "| " + last.name + " |"
 		for _, s := range c.series {
@@ -71,41 +71,41 @@ func (c *chart) table() string {
 	return b.String() + "\n"
 }
 
-// cell is what a series has at a size.
-func (c *chart) cell(s *series, size int) string {
+// formatCell is what a series has at a size.
+func (c *chart) formatCell(s *series, size int) string {
 	for _, p := range s.points {
 		if p.size == size {
-			return fmt.Sprintf("%s ±%.0f %%", c.amount(c.shown(p, p.cost())), 100*p.spread())
+			return fmt.Sprintf("%s ±%.0f %%", c.formatCost(c.costShown(p, p.cost())), 100*p.spread())
 		}
 	}
 	return ""
 }
 
-// line says what there is without any unit, and what each unit adds.
-func (c *chart) line(points []point) string {
-	unit, fixed := line(points)
+// formatLine says what there is without any unit, and what each unit adds.
+func (c *chart) formatLine(points []point) string {
+	unit, fixed := fitLine(points)
 	if math.IsNaN(unit) {
 		return ""
 	}
 	if most := float64(points[len(points)-1].size); math.Abs(unit)*most < fixed/10 {
-		return c.amount(fixed)
+		return c.formatCost(fixed)
 	}
 	if fixed < 0 {
-		return c.amount(unit) + " each"
+		return c.formatCost(unit) + " each"
 	}
-	return c.amount(fixed) + " + " + c.amount(unit) + " each"
+	return c.formatCost(fixed) + " + " + c.formatCost(unit) + " each"
 }
 
-// power words an exponent.
-func power(e float64) string {
+// formatExponent words an exponent.
+func formatExponent(e float64) string {
 	if math.IsNaN(e) {
 		return ""
 	}
 	return strings.Replace(strconv.FormatFloat(e, 'f', 2, 64), "-0.00", "0.00", 1)
 }
 
-// amount words a cost with three digits.
-func (c *chart) amount(v float64) string {
+// formatCost words a cost with three digits.
+func (c *chart) formatCost(v float64) string {
 	units := []string{"ns", "µs", "ms", "s"}
 	v, at := v*1000, 0
 	if c.bytes {
@@ -123,8 +123,8 @@ func (c *chart) amount(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64) + " " + units[at]
 }
 
-// count words a number with a comma before each three digits.
-func count(n int) string {
+// formatCount words a number with a comma before each three digits.
+func formatCount(n int) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0; at -= 3 {
 		text = text[:at] + "," + text[at:]

@@ -44,7 +44,7 @@ func exponent(points []point) float64 {
 			xs, ys = append(xs, math.Log(float64(p.size))), append(ys, math.Log(p.cost()))
 		}
 	}
-	slope, _ := straight(xs, ys, func(int) float64 { return 1 })
+	slope, _ := leastSquares(xs, ys, func(int) float64 { return 1 })
 	return slope
 }
 
@@ -52,18 +52,18 @@ func exponent(points []point) float64 {
 // sizes together hide how the rest grows.
 func atTheEnd(points []point) []point { return points[max(0, len(points)-3):] }
 
-// line returns what each unit costs, and what there is without any. A small total counts as much
+// fitLine returns what each unit costs, and what there is without any. A small total counts as much
 // as a large one: deviations are weighed as parts of the cost.
-func line(points []point) (unit, fixed float64) {
+func fitLine(points []point) (unit, fixed float64) {
 	var xs, ys []float64
 	for _, p := range points {
 		xs, ys = append(xs, float64(p.size)), append(ys, p.cost())
 	}
-	return straight(xs, ys, func(i int) float64 { return 1 / (ys[i] * ys[i]) })
+	return leastSquares(xs, ys, func(i int) float64 { return 1 / (ys[i] * ys[i]) })
 }
 
-// straight fits a straight line by weighted least squares.
-func straight(xs, ys []float64, weight func(int) float64) (slope, intercept float64) {
+// leastSquares fits a straight line by weighted least squares.
+func leastSquares(xs, ys []float64, weight func(int) float64) (slope, intercept float64) {
 	var sum, x, y float64
 	for i := range xs {
 		w := weight(i)

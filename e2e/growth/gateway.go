@@ -28,13 +28,13 @@ type gateway struct {
 	client  *http.Client
 	started time.Duration // CPU time until it listened
 	process *os.Process
-	over    chan struct{} // closed when the process has ended
+	ended   chan struct{} // closed when the process has ended
 }
 
-// start starts a gateway with a file of configuration (empty: without one), which is killed at
+// startGateway starts a gateway with a file of configuration (empty: without one), which is killed at
 // the end of the run.
-func (r *run) start(config string, env ...string) *gateway {
-	dir := r.folder()
+func (r *run) startGateway(config string, env ...string) *gateway {
+	dir := r.makeFolder()
 	cmd := exec.Command(r.Binary)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
 		"GEMINI_API_KEY=key-of-a-simulator", "SLUICE_REQUEST_TIMEOUT=5m", "SLUICE_ADMISSION=count", "SLUICE_DIALECTS=none"}, env...)
@@ -48,7 +48,7 @@ func (r *run) start(config string, env ...string) *gateway {
 	out, err := cmd.StdoutPipe()
 	r.Must(err)
 	r.Must(cmd.Start())
-	g := &gateway{r: r, pid: cmd.Process.Pid, process: cmd.Process, over: make(chan struct{}),
+	g := &gateway{r: r, pid: cmd.Process.Pid, process: cmd.Process, ended: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8, DisableCompression: true}}}
 	r.AtEnd(g.stop)
 	log := bufio.NewReader(out)
@@ -59,9 +59,9 @@ func (r *run) start(config string, env ...string) *gateway {
 	if strings.Contains(config, "mcpServers") {
 		awaited = append(awaited, "mcp_connected")
 	}
-	err = g.await(log, awaited)
+	err = g.awaitEvents(log, awaited)
 	go func() {
-		defer close(g.over)
+		defer close(g.ended)
 		_, _ = io.Copy(io.Discard, log)
 		_ = cmd.Wait()
 	}()
@@ -72,8 +72,8 @@ func (r *run) start(config string, env ...string) *gateway {
 	return g
 }
 
-// await reads the log up to the last of some events.
-func (g *gateway) await(log *bufio.Reader, events []string) error {
+// awaitEvents reads the log up to the last of some events.
+func (g *gateway) awaitEvents(log *bufio.Reader, events []string) error {
 	for missing := len(events); missing > 0; {
 		text, err := log.ReadBytes('\n')
 		if err != nil {
@@ -106,11 +106,11 @@ func (g *gateway) await(log *bufio.Reader, events []string) error {
 func (g *gateway) stop() {
 	g.client.CloseIdleConnections()
 	_ = g.process.Kill()
-	<-g.over
+	<-g.ended
 }
 
-// folder is removed at the end of the run.
-func (r *run) folder() string {
+// makeFolder is removed at the end of the run.
+func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-growth-")
 	r.Must(err)
 	r.AtEnd(func() { _ = os.RemoveAll(dir) })
@@ -122,14 +122,14 @@ func (r *run) folder() string {
 func (r *run) memoryFolder() string {
 	dir, err := os.MkdirTemp("/dev/shm", "sluice-growth-")
 	if err != nil {
-		return r.folder()
+		return r.makeFolder()
 	}
 	r.AtEnd(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
-// post asks for a turn.
-func (g *gateway) post(body string) (*http.Response, error) {
+// postTurn asks for a turn.
+func (g *gateway) postTurn(body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(g.r.Ctx, http.MethodPost, g.url+"/chat/stream", strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -138,24 +138,24 @@ func (g *gateway) post(body string) (*http.Response, error) {
 	return g.client.Do(req)
 }
 
-// turn runs a turn, which must be a success.
-func (g *gateway) turn(body string) func() error {
+// turnFunc runs a turn, which must be a success.
+func (g *gateway) turnFunc(body string) func() error {
 	return func() error {
-		resp, err := g.post(body)
+		resp, err := g.postTurn(body)
 		if err != nil {
 			return err
 		}
-		return expect(resp, `"success":true`)
+		return checkReply(resp, `"success":true`)
 	}
 }
 
-// get reads what lies at a path of the gateway.
-func (g *gateway) get(path, want string) func() error {
-	return func() error { return g.ask(g.url+path, want) }
+// getFunc reads what lies at a path of the gateway.
+func (g *gateway) getFunc(path, want string) func() error {
+	return func() error { return g.getURL(g.url+path, want) }
 }
 
-// ask reads what lies at a URL, which must end with something.
-func (g *gateway) ask(url, want string) error {
+// getURL reads what lies at a URL, which must end with something.
+func (g *gateway) getURL(url, want string) error {
 	req, err := http.NewRequestWithContext(g.r.Ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -164,11 +164,11 @@ func (g *gateway) ask(url, want string) error {
 	if err != nil {
 		return err
 	}
-	return expect(resp, want)
+	return checkReply(resp, want)
 }
 
-// expect reads a reply, whose end must hold something.
-func expect(resp *http.Response, want string) error {
+// checkReply reads a reply, whose end must hold something.
+func checkReply(resp *http.Response, want string) error {
 	defer resp.Body.Close()
 	var end tail
 	if _, err := io.Copy(&end, resp.Body); err != nil {

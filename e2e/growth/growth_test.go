@@ -72,20 +72,20 @@ func TestExponent(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	t.Parallel()
-	unit, fixed := line(of(func(n float64) float64 { return 300 + 2.5*n }, 0, 10, 100, 50_000))
+	unit, fixed := fitLine(of(func(n float64) float64 { return 300 + 2.5*n }, 0, 10, 100, 50_000))
 	if math.Abs(unit-2.5) > 1e-6 || math.Abs(fixed-300) > 1e-6 {
 		t.Errorf("%g + %g each", fixed, unit)
 	}
 	// What is off by a tenth where the total is large does not move what is there without any unit.
 	points := of(func(n float64) float64 { return 300 + 2.5*n }, 10, 100, 1000, 10_000)
 	points[3].runs[0] *= 1.1
-	if _, fixed := line(points); fixed < 280 || fixed > 320 {
+	if _, fixed := fitLine(points); fixed < 280 || fixed > 320 {
 		t.Errorf("fixed %g", fixed)
 	}
 	// What the units add is not named where it is less than a tenth at the largest size.
 	c := &chart{}
-	level := c.line(of(func(n float64) float64 { return 300 + 0.02*n }, 10, 100, 1000))
-	rising := c.line(of(func(n float64) float64 { return 300 + 0.2*n }, 10, 100, 1000))
+	level := c.formatLine(of(func(n float64) float64 { return 300 + 0.02*n }, 10, 100, 1000))
+	rising := c.formatLine(of(func(n float64) float64 { return 300 + 0.2*n }, 10, 100, 1000))
 	if level != "300 µs" || rising != "300 µs + 200 ns each" {
 		t.Errorf("%q and %q", level, rising)
 	}
@@ -95,12 +95,12 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	cpu, memory := &chart{}, &chart{bytes: true}
 	for want, got := range map[string]string{
-		"120 ns": cpu.amount(0.12), "2.27 µs": cpu.amount(2.268), "10.0 µs": cpu.amount(9.996), "99.9 µs": cpu.amount(99.94), "100 µs": cpu.amount(99.96),
-		"1.00 ms": cpu.amount(999.6), "999 µs": cpu.amount(999.4), "46.4 s": cpu.amount(46.4e6), "1200 s": cpu.amount(1.2e9), "-66.2 ms": cpu.amount(-66_200),
-		"60.2 KB": memory.amount(60_200), "5.00 B": memory.amount(5), "58.3 GB": memory.amount(58.3e9),
-		"999": count(999), "1,000": count(1000), "1,234,567": count(1_234_567), "0": count(0),
-		"1.0": number(1.004), "2,000,011": number(2_000_010.6),
-		"0.00": power(-0.001), "1.01": power(1.006), "": power(math.NaN()),
+		"120 ns": cpu.formatCost(0.12), "2.27 µs": cpu.formatCost(2.268), "10.0 µs": cpu.formatCost(9.996), "99.9 µs": cpu.formatCost(99.94), "100 µs": cpu.formatCost(99.96),
+		"1.00 ms": cpu.formatCost(999.6), "999 µs": cpu.formatCost(999.4), "46.4 s": cpu.formatCost(46.4e6), "1200 s": cpu.formatCost(1.2e9), "-66.2 ms": cpu.formatCost(-66_200),
+		"60.2 KB": memory.formatCost(60_200), "5.00 B": memory.formatCost(5), "58.3 GB": memory.formatCost(58.3e9),
+		"999": formatCount(999), "1,000": formatCount(1000), "1,234,567": formatCount(1_234_567), "0": formatCount(0),
+		"1.0": formatNumber(1.004), "2,000,011": formatNumber(2_000_010.6),
+		"0.00": formatExponent(-0.001), "1.01": formatExponent(1.006), "": formatExponent(math.NaN()),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -121,11 +121,11 @@ func TestTable(t *testing.T) {
 	const want = "CPU <a> cup & more\n\n| cups | tea | coffee |\n| --- | --- | --- |\n" +
 		"| 0 | 100 µs ±0 % |  |\n| 1 | 110 µs ±0 % | 50.0 µs ±0 % |\n| 10 | 200 µs ±0 % |  |\n| 20 |  | 50.0 µs ±0 % |\n| 100 | 1.10 ms ±0 % |  |\n| 1,000 | 10.1 ms ±0 % |  |\n" +
 		"| exponent | 0.66 | 0.00 |\n| exponent of the three largest | 0.85 | 0.00 |\n| line | 100 µs + 10.0 µs each | 50.0 µs |\n\n"
-	if diff := cmp.Diff(want, tried().table()); diff != "" {
+	if diff := cmp.Diff(want, tried().formatTable()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	each := &chart{each: true, series: []*series{{name: "tea", points: of(func(n float64) float64 { return 10 * n }, 1, 10)}}}
-	if got := each.cell(each.series[0], 10); got != "10.0 µs ±0 %" {
+	if got := each.formatCell(each.series[0], 10); got != "10.0 µs ±0 %" {
 		t.Error(got)
 	}
 }
@@ -135,7 +135,7 @@ func TestOrders(t *testing.T) {
 	for asked, want := range map[string]string{
 		`{"text":"chunks 50."}`: "50", `{"text":"chunks 50"}`: "", `{"text":"hello."}`: "", `chunks ` + strings.Repeat("x", 65) + ".": "",
 	} {
-		if got := order([]byte(asked), "chunks "); got != want {
+		if got := wordAfter([]byte(asked), "chunks "); got != want {
 			t.Errorf("%s: %q, want %q", asked, got, want)
 		}
 	}

@@ -32,14 +32,14 @@ type named = scenario.Named[*run]
 // dimensions are all of them, in the order in which they are measured.
 func dimensions() []named {
 	return []named{
-		{Name: "chunks", Do: chunks},
-		{Name: "tools", Do: tools},
-		{Name: "agents", Do: agents},
-		{Name: "nodes", Do: nodes},
-		{Name: "history", Do: history},
+		{Name: "chunks", Do: growChunks},
+		{Name: "tools", Do: growTools},
+		{Name: "agents", Do: growAgents},
+		{Name: "nodes", Do: growNodes},
+		{Name: "history", Do: growHistory},
 		{Name: "tasks-sqlite", Do: tasksInSQLite},
 		{Name: "tasks-redis", Do: tasksInRedis},
-		{Name: "streams", Do: streams},
+		{Name: "streams", Do: growStreams},
 	}
 }
 
@@ -68,13 +68,13 @@ func growth(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(io.Discard)
 	flags.IntVar(&p.rounds, "rounds", 5, "")
 	flags.IntVar(&p.most, "most", 1<<30, "")
-	binary, wanted, err := p.read(flags, args)
+	binary, wanted, err := p.parseArgs(flags, args)
 	if err != nil {
 		return scenario.Misused(stderr, usage, err)
 	}
 	code := 0
 	for _, d := range wanted {
-		if err := p.perform(ctx, binary, d, stdout); err != nil {
+		if err := p.performDimension(ctx, binary, d, stdout); err != nil {
 			fmt.Fprintf(stderr, "growth: %s: %v\n", d.Name, err)
 			code = 1
 		}
@@ -82,8 +82,8 @@ func growth(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// read reads the command line.
-func (p *plan) read(flags *flag.FlagSet, args []string) (binary string, wanted []named, err error) {
+// parseArgs reads the command line.
+func (p *plan) parseArgs(flags *flag.FlagSet, args []string) (binary string, wanted []named, err error) {
 	if err := flags.Parse(args); err != nil {
 		return "", nil, err
 	}
@@ -100,8 +100,8 @@ func (p *plan) read(flags *flag.FlagSet, args []string) (binary string, wanted [
 	return binary, wanted, err
 }
 
-// perform measures one dimension, and ends what it has started.
-func (p plan) perform(ctx context.Context, binary string, d named, out io.Writer) error {
+// performDimension measures one dimension, and ends what it has started.
+func (p plan) performDimension(ctx context.Context, binary string, d named, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: d.Name}}, plan: p, name: d.Name, out: out}
@@ -115,14 +115,14 @@ func (p plan) perform(ctx context.Context, binary string, d named, out io.Writer
 	return nil
 }
 
-// print writes a chart as a table.
-func (r *run) print(c *chart) {
-	_, err := io.WriteString(r.out, c.table())
+// printChart writes a chart as a table.
+func (r *run) printChart(c *chart) {
+	_, err := io.WriteString(r.out, c.formatTable())
 	r.Must(err)
 }
 
-// sizes returns those that the command line allows.
-func (r *run) sizes(all ...int) (few []int) {
+// allowedSizes returns those that the command line allows.
+func (r *run) allowedSizes(all ...int) (few []int) {
 	for _, n := range all {
 		if n <= r.plan.most {
 			few = append(few, n)

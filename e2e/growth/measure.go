@@ -29,11 +29,11 @@ type probe struct {
 	before func(times int) error
 }
 
-// measure runs the probes of all series, round by round, and fills in their points.
-func (r *run) measure(all ...*series) {
+// measureSeries runs the probes of all series, round by round, and fills in their points.
+func (r *run) measureSeries(all ...*series) {
 	for _, s := range all {
 		for _, p := range s.probes {
-			r.Must(p.prepare(r.plan.slice))
+			r.Must(p.warmUp(r.plan.slice))
 			s.points = append(s.points, point{size: p.size})
 		}
 	}
@@ -41,7 +41,7 @@ func (r *run) measure(all ...*series) {
 		for _, s := range all {
 			for i, p := range s.probes {
 				r.Must(r.Ctx.Err())
-				micros, err := p.patient()
+				micros, err := p.sliceWithRetry()
 				if err != nil {
 					err = fmt.Errorf("%s at %d: %w", s.name, p.size, err)
 				}
@@ -52,15 +52,15 @@ func (r *run) measure(all ...*series) {
 	}
 }
 
-// prepare warms up connections, pools and compiled schemas, and finds out how often the probe is
+// warmUp warms up connections, pools and compiled schemas, and finds out how often the probe is
 // done in a slice of so much CPU time.
-func (p *probe) prepare(slice time.Duration) error {
+func (p *probe) warmUp(slice time.Duration) error {
 	p.times = 1
 	if p.most == 0 {
 		p.most = 3000
 	}
 	for range 2 {
-		micros, err := p.patient()
+		micros, err := p.sliceWithRetry()
 		if err != nil {
 			return err
 		}
@@ -72,25 +72,25 @@ func (p *probe) prepare(slice time.Duration) error {
 	return nil
 }
 
-// patient is slice, and tries again what a machine that stood still for a moment had fail: a store,
+// sliceWithRetry is slice, and tries again what a machine that stood still for a moment had fail: a store,
 // say, that did not answer in its time.
-func (p *probe) patient() (micros float64, err error) {
+func (p *probe) sliceWithRetry() (micros float64, err error) {
 	for range 3 {
-		if micros, err = p.slice(); err == nil {
+		if micros, err = p.measureSlice(); err == nil {
 			break
 		}
 	}
 	return micros, err
 }
 
-// slice does it some times, and returns the CPU time of one in microseconds.
-func (p *probe) slice() (float64, error) {
+// measureSlice does it some times, and returns the CPU time of one in microseconds.
+func (p *probe) measureSlice() (float64, error) {
 	if p.before != nil {
 		if err := p.before(p.times); err != nil {
 			return 0, err
 		}
 	}
-	before, err := p.cpu()
+	before, err := p.cpuTime()
 	for range p.times {
 		if err == nil {
 			err = p.do()
@@ -99,15 +99,15 @@ func (p *probe) slice() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	after, err := p.cpu()
+	after, err := p.cpuTime()
 	if err == nil && after <= before {
 		err = errors.New("the clock of the process stands still")
 	}
 	return float64((after - before).Nanoseconds()) / 1e3 / float64(p.times), err
 }
 
-// cpu is the time that all processes of the probe have used.
-func (p *probe) cpu() (sum time.Duration, err error) {
+// cpuTime is the time that all processes of the probe have used.
+func (p *probe) cpuTime() (sum time.Duration, err error) {
 	for _, pid := range p.pids {
 		one, err := proc.CPU(pid)
 		if err != nil {

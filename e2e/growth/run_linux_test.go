@@ -28,7 +28,7 @@ func TestGrowth(t *testing.T) {
 					continue
 				}
 				var out strings.Builder
-				if err := plan.perform(t.Context(), binary, d, &out); err != nil {
+				if err := plan.performDimension(t.Context(), binary, d, &out); err != nil {
 					t.Fatal(err)
 				}
 				for _, row := range p.rows {

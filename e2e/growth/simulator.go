@@ -37,20 +37,20 @@ func (model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, lastChunk, `{"text": "{\"agentId\":\"agent-0\",\"confidence\":0.95,\"reasoning\":\"fits\"}"}`)
 		return
 	}
-	if name := order(asked, "call "); name != "" && !bytes.Contains(asked, []byte(`"functionResponse"`)) {
+	if name := wordAfter(asked, "call "); name != "" && !bytes.Contains(asked, []byte(`"functionResponse"`)) {
 		fmt.Fprintf(w, lastChunk, fmt.Sprintf(`{"functionCall": {"name": %q,"args": {"id": "x"}}}`, name))
 		return
 	}
 	var n int
-	_, _ = fmt.Sscan(order(asked, "chunks "), &n)
+	_, _ = fmt.Sscan(wordAfter(asked, "chunks "), &n)
 	for part := 100; n > 0; n -= part {
 		_, _ = io.WriteString(w, strings.Repeat(textChunk, min(n, part)))
 	}
 	fmt.Fprintf(w, lastChunk, `{"text": "."}`)
 }
 
-// order returns the word that stands between what it begins with and a full stop.
-func order(asked []byte, begin string) string {
+// wordAfter returns the word that stands between what it begins with and a full stop.
+func wordAfter(asked []byte, begin string) string {
 	_, rest, _ := bytes.Cut(asked, []byte(begin))
 	word, _, ok := bytes.Cut(rest, []byte("."))
 	if !ok || len(word) > 64 {
@@ -62,8 +62,8 @@ func order(asked []byte, begin string) string {
 // modelEnv points a gateway at the model.
 func (r *run) modelEnv() string { return "GEMINI_BASE_URL=" + r.Serve(model{}) }
 
-// box is a server of n tools, which look something up.
-func box(n int) *toolserver.Server {
+// toolBox is a server of n tools, which look something up.
+func toolBox(n int) *toolserver.Server {
 	list := make([]string, n)
 	for i := range list {
 		list[i] = toolserver.Tool(fmt.Sprintf("look_up_%d", i), "Looks something up by its id, in the list that has this number.",
@@ -76,5 +76,5 @@ func box(n int) *toolserver.Server {
 
 // withTools is the section of a file that has a server of n tools.
 func (r *run) withTools(n int) string {
-	return fmt.Sprintf("mcpServers: {box: {url: %q}}\n", r.Serve(box(n))+"/mcp")
+	return fmt.Sprintf("mcpServers: {box: {url: %q}}\n", r.Serve(toolBox(n))+"/mcp")
 }

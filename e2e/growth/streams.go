@@ -31,9 +31,9 @@ func thinker(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// thinkers serves the thinker over HTTP/1.1, or over HTTP/2 with TLS as providers do, and returns
+// serveThinkers serves the thinker over HTTP/1.1, or over HTTP/2 with TLS as providers do, and returns
 // what points a gateway at it.
-func (r *run) thinkers(http2 bool) []string {
+func (r *run) serveThinkers(http2 bool) []string {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(thinker))
 	r.AtEnd(func() {
 		s.CloseClientConnections()
@@ -45,7 +45,7 @@ func (r *run) thinkers(http2 bool) []string {
 	}
 	s.EnableHTTP2 = true
 	s.StartTLS()
-	roots := filepath.Join(r.folder(), "roots.pem")
+	roots := filepath.Join(r.makeFolder(), "roots.pem")
 	r.Must(os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 	return []string{"GEMINI_BASE_URL=" + s.URL, "SSL_CERT_FILE=" + roots}
 }
@@ -54,7 +54,7 @@ func (r *run) thinkers(http2 bool) []string {
 // microseconds of CPU.
 type idle struct{ memory, grown, files, open, beat, collect series }
 
-func (i *idle) all() []*series {
+func (i *idle) allSeries() []*series {
 	return []*series{&i.memory, &i.grown, &i.files, &i.open, &i.beat, &i.collect}
 }
 
@@ -62,14 +62,14 @@ func (i *idle) all() []*series {
 // is measured.
 const every = 4 * time.Second
 
-// streams has open streams grow that wait for their model.
-func streams(r *run) {
-	sizes := r.sizes(500, 1000, 2000, 4000)
+// growStreams has open streams grow that wait for their model.
+func growStreams(r *run) {
+	sizes := r.allowedSizes(500, 1000, 2000, 4000)
 	kinds := []*idle{{grown: series{name: "the model over HTTP/1.1"}}, {grown: series{name: "the model over HTTP/2"}}}
 	for i, kind := range kinds {
-		env := r.thinkers(i == 1)
+		env := r.serveThinkers(i == 1)
 		for _, n := range sizes {
-			for _, s := range kind.all() {
+			for _, s := range kind.allSeries() {
 				s.points = append(s.points, point{size: n})
 			}
 			for range min(r.plan.rounds, 3) {
@@ -77,14 +77,14 @@ func streams(r *run) {
 			}
 		}
 	}
-	r.print(&chart{title: "Memory a stream, by the streams that are open and wait", x: "open streams", each: true, bytes: true,
+	r.printChart(&chart{title: "Memory a stream, by the streams that are open and wait", x: "open streams", each: true, bytes: true,
 		series: []*series{&kinds[0].grown, &kinds[1].grown}})
 	r.Must(onPaper(r.out, kinds...))
 }
 
 // measureIdle opens n streams of a gateway, and adds a run to the last point of each series.
 func (r *run) measureIdle(kind *idle, n int, env []string) {
-	g := r.start("", append(env, "SLUICE_HEARTBEAT="+every.String(), "SLUICE_ADMIN_ADDR=127.0.0.1:0")...)
+	g := r.startGateway("", append(env, "SLUICE_HEARTBEAT="+every.String(), "SLUICE_ADMIN_ADDR=127.0.0.1:0")...)
 	note := func(s *series, v float64) {
 		p := &s.points[len(s.points)-1]
 		p.runs = append(p.runs, v)
@@ -104,7 +104,7 @@ func (r *run) measureIdle(kind *idle, n int, env []string) {
 	}
 	empty := memory()
 	var open []io.Closer
-	note(&kind.open, cpu(func() { open = r.open(g, n) }))
+	note(&kind.open, cpu(func() { open = r.openStreams(g, n) }))
 	full := memory()
 	note(&kind.memory, full)
 	note(&kind.grown, full-empty)
@@ -113,7 +113,7 @@ func (r *run) measureIdle(kind *idle, n int, env []string) {
 	note(&kind.files, float64(files))
 	r.Pause(every / 2) // the last ones that were opened come to rest
 	note(&kind.beat, cpu(func() { r.Pause(every) }))
-	collect := func() { r.Must(g.ask(g.admin+"/debug/pprof/heap?gc=1", "")) }
+	collect := func() { r.Must(g.getURL(g.admin+"/debug/pprof/heap?gc=1", "")) }
 	collect()
 	note(&kind.collect, cpu(collect))
 	for _, stream := range open {
@@ -122,8 +122,8 @@ func (r *run) measureIdle(kind *idle, n int, env []string) {
 	g.stop()
 }
 
-// open opens n streams, some at a time, and returns when each has its first text.
-func (r *run) open(g *gateway, n int) []io.Closer {
+// openStreams opens n streams, some at a time, and returns when each has its first text.
+func (r *run) openStreams(g *gateway, n int) []io.Closer {
 	var all sync.WaitGroup
 	open, errs := make([]io.Closer, n), make([]error, n)
 	slots := make(chan struct{}, 32)
@@ -131,7 +131,7 @@ func (r *run) open(g *gateway, n int) []io.Closer {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			open[i], errs[i] = g.stream()
+			open[i], errs[i] = g.openStream()
 		})
 	}
 	all.Wait()
@@ -139,9 +139,9 @@ func (r *run) open(g *gateway, n int) []io.Closer {
 	return open
 }
 
-// stream opens one.
-func (g *gateway) stream() (io.Closer, error) {
-	resp, err := g.post(request("hello", ""))
+// openStream opens one.
+func (g *gateway) openStream() (io.Closer, error) {
+	resp, err := g.postTurn(requestBody("hello", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -168,28 +168,28 @@ func onPaper(out io.Writer, kinds ...*idle) error {
 			s    *series
 			word func(float64) string
 		}{
-			{"resident memory", &k.memory, memory.amount},
-			{"descriptors", &k.files, number},
-			{"CPU to open all", &k.open, cpu.amount},
-			{"CPU of a heartbeat to all", &k.beat, cpu.amount},
-			{"CPU of a collection of garbage", &k.collect, cpu.amount},
+			{"resident memory", &k.memory, memory.formatCost},
+			{"descriptors", &k.files, formatNumber},
+			{"CPU to open all", &k.open, cpu.formatCost},
+			{"CPU of a heartbeat to all", &k.beat, cpu.formatCost},
+			{"CPU of a collection of garbage", &k.collect, cpu.formatCost},
 		} {
-			unit, fixed := line(row.s.points)
+			unit, fixed := fitLine(row.s.points)
 			without := row.word(fixed)
 			if fixed < 0 { // less than what it differs by from run to run
 				without = ""
 			}
-			fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s |\n", k.grown.name, row.what, without, row.word(unit), power(exponent(row.s.points)), row.word(fixed+million*unit))
+			fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s |\n", k.grown.name, row.what, without, row.word(unit), formatExponent(exponent(row.s.points)), row.word(fixed+million*unit))
 		}
 	}
 	_, err := io.WriteString(out, b.String()+"\n")
 	return err
 }
 
-// number words a number that is large, or has a fraction.
-func number(v float64) string {
+// formatNumber words a number that is large, or has a fraction.
+func formatNumber(v float64) string {
 	if v < 100 {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
-	return count(int(math.Round(v)))
+	return formatCount(int(math.Round(v)))
 }

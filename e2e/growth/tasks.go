@@ -20,47 +20,47 @@ import (
 // conversation is what all tasks belong to: a list of all conversations costs no more.
 const conversation = "conv_growth"
 
-// numbers are how many tasks there are.
-func (r *run) numbers() []int { return r.sizes(10, 100, 1000, 10_000, 100_000) }
+// taskCounts are how many tasks there are.
+func (r *run) taskCounts() []int { return r.allowedSizes(10, 100, 1000, 10_000, 100_000) }
 
 // tasksInSQLite has tasks grow in a file, which is part of the gateway's process.
 func tasksInSQLite(r *run) {
 	t := newTasks()
 	env := r.modelEnv()
-	for _, n := range r.numbers() {
+	for _, n := range r.taskCounts() {
 		path := filepath.Join(r.memoryFolder(), "tasks.db")
 		// A file that is filled so fast makes its disk wait now and then.
 		s, err := sqlite.Open(r.Ctx, sqlite.Config{Path: path, Calls: store.NewCalls(store.CallsConfig{Timeout: time.Minute})})
 		r.Must(err)
-		r.Must(fill(r.Ctx, s, n))
+		r.Must(fillStore(r.Ctx, s, n))
 		r.Must(s.Close())
 		begun := point{size: n}
 		for range r.plan.rounds {
-			g := r.start("", env, "SLUICE_STORE=sqlite:"+path)
+			g := r.startGateway("", env, "SLUICE_STORE=sqlite:"+path)
 			begun.runs = append(begun.runs, float64(g.started.Microseconds()))
 			g.stop()
 		}
 		t.begin.points = append(t.begin.points, begun)
-		t.add(n, r.start("", env, "SLUICE_STORE=sqlite:"+path))
+		t.addGateway(n, r.startGateway("", env, "SLUICE_STORE=sqlite:"+path))
 	}
-	r.measure(t.all()...)
-	r.print(t.chart("SQLite", &t.begin))
+	r.measureSeries(t.allSeries()...)
+	r.printChart(t.newChart("SQLite", &t.begin))
 }
 
 // tasksInRedis has tasks grow in a server of Redis, whose CPU time counts with that of the gateway.
 func tasksInRedis(r *run) {
 	t := newTasks()
 	env := r.modelEnv()
-	addr, server := r.redis()
-	for _, n := range r.numbers() {
+	addr, server := r.startRedis()
+	for _, n := range r.taskCounts() {
 		prefix := fmt.Sprintf("p%d:", n)
 		s := redis.New(redis.Config{Location: store.Location{Kind: store.Redis, Addrs: []string{addr}}, Prefix: prefix})
-		r.Must(fill(r.Ctx, s, n))
+		r.Must(fillStore(r.Ctx, s, n))
 		r.Must(s.Close())
-		t.add(n, r.start("", env, "SLUICE_STORE=redis://"+addr, "SLUICE_STORE_PREFIX="+prefix), server)
+		t.addGateway(n, r.startGateway("", env, "SLUICE_STORE=redis://"+addr, "SLUICE_STORE_PREFIX="+prefix), server)
 	}
-	r.measure(t.all()...)
-	r.print(t.chart("Redis, with its server"))
+	r.measureSeries(t.allSeries()...)
+	r.printChart(t.newChart("Redis, with its server"))
 }
 
 // tasks are the series of a store.
@@ -71,29 +71,29 @@ func newTasks() *tasks {
 		show: series{name: "one task"}, turn: series{name: "a turn that is kept"}, begin: series{name: "start of the gateway"}}
 }
 
-func (t *tasks) all() []*series { return []*series{&t.page, &t.rare, &t.show, &t.turn} }
+func (t *tasks) allSeries() []*series { return []*series{&t.page, &t.rare, &t.show, &t.turn} }
 
-// add adds a gateway whose store has n tasks; others are processes whose time counts too.
-func (t *tasks) add(n int, g *gateway, others ...int) {
+// addGateway adds a gateway whose store has n tasks; others are processes whose time counts too.
+func (t *tasks) addGateway(n int, g *gateway, others ...int) {
 	const list = "/tasks?conversation_id=" + conversation
 	for s, do := range map[*series]func() error{
-		&t.page: g.get(list+"&state=completed&limit=20", `"completed"`),
-		&t.rare: g.get(list+"&state=canceled&limit=20", `"tasks":[]`),
-		&t.show: g.get("/tasks/"+taskID(n/2)+"?conversation_id="+conversation, `"completed"`),
-		&t.turn: g.turn(request("hello", `,"conversation_id":"`+conversation+`"`)),
+		&t.page: g.getFunc(list+"&state=completed&limit=20", `"completed"`),
+		&t.rare: g.getFunc(list+"&state=canceled&limit=20", `"tasks":[]`),
+		&t.show: g.getFunc("/tasks/"+taskID(n/2)+"?conversation_id="+conversation, `"completed"`),
+		&t.turn: g.turnFunc(requestBody("hello", `,"conversation_id":"`+conversation+`"`)),
 	} {
 		s.probes = append(s.probes, &probe{size: n, pids: append([]int{g.pid}, others...), do: do})
 	}
 }
 
-func (t *tasks) chart(where string, others ...*series) *chart {
-	return &chart{title: "CPU a request, by the tasks that are kept in " + where, x: "tasks in the store", series: append(t.all(), others...)}
+func (t *tasks) newChart(where string, others ...*series) *chart {
+	return &chart{title: "CPU a request, by the tasks that are kept in " + where, x: "tasks in the store", series: append(t.allSeries(), others...)}
 }
 
 func taskID(i int) string { return fmt.Sprintf("task_%012d", i) }
 
-// fill adds n tasks as turns leave them that ended a while ago: a document and a trace each.
-func fill(ctx context.Context, s store.Store, n int) error {
+// fillStore adds n tasks as turns leave them that ended a while ago: a document and a trace each.
+func fillStore(ctx context.Context, s store.Store, n int) error {
 	const ttl = 24 * time.Hour
 	began := time.Now().Add(-time.Duration(n) * time.Second)
 	for i := range n {
@@ -111,8 +111,8 @@ func fill(ctx context.Context, s store.Store, n int) error {
 	return nil
 }
 
-// redis starts a server of Redis, which ends with the run.
-func (r *run) redis() (addr string, pid int) {
+// startRedis starts a server of Redis, which ends with the run.
+func (r *run) startRedis() (addr string, pid int) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		r.Lack("redis-server")
@@ -122,7 +122,7 @@ func (r *run) redis() (addr string, pid int) {
 	addr = l.Addr().String()
 	r.Must(l.Close())
 	host, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(program, "--bind", host, "--port", port, "--dir", r.folder(), "--save", "", "--appendonly", "no")
+	cmd := exec.Command(program, "--bind", host, "--port", port, "--dir", r.makeFolder(), "--save", "", "--appendonly", "no")
 	r.Must(cmd.Start())
 	r.AtEnd(func() {
 		_ = cmd.Process.Kill()

@@ -17,9 +17,9 @@ import (
 type Model struct {
 	URL string
 
-	mu    sync.Mutex // guards asked
-	asked []*Question
-	news  chan struct{} // closed when there is one more
+	mu        sync.Mutex // guards asked
+	questions []*Question
+	news      chan struct{} // closed when there is one more
 }
 
 // Question is one call of the model.
@@ -44,14 +44,14 @@ func NewModel(t testing.TB, answer func(*Question)) *Model {
 		}
 		q := newQuestion(w, r, body)
 		m.mu.Lock()
-		m.asked = append(m.asked, q)
+		m.questions = append(m.questions, q)
 		close(m.news)
 		m.news = make(chan struct{})
 		m.mu.Unlock()
 		w.Header().Set("Content-Type", "text/event-stream")
 		answer(q)
 		if !q.done && q.ctx.Err() == nil {
-			q.send(`{"text":""}`, `,"finishReason":"STOP"`)
+			q.sendPart(`{"text":""}`, `,"finishReason":"STOP"`)
 		}
 	}))
 	srv.Config.BaseContext = func(net.Listener) context.Context { return t.Context() }
@@ -76,7 +76,7 @@ func newQuestion(w http.ResponseWriter, r *http.Request, body []byte) *Question 
 		for _, p := range c.Parts {
 			if p.FunctionResponse != nil {
 				q.Results++
-			} else if said := Said(p.Text); said != "" {
+			} else if said := UserText(p.Text); said != "" {
 				q.Text = said
 			}
 		}
@@ -84,9 +84,9 @@ func newQuestion(w http.ResponseWriter, r *http.Request, body []byte) *Question 
 	return q
 }
 
-// Said returns what the user has said of a text that a model is shown: without the line of its
+// UserText returns what the user has said of a text that a model is shown: without the line of its
 // time, and nothing of what the gateway adds.
-func Said(text string) string {
+func UserText(text string) string {
 	if strings.HasPrefix(text, "Added by the gateway, not by the user:\n") {
 		return ""
 	}
@@ -101,11 +101,11 @@ func (m *Model) Env() map[string]string {
 	return map[string]string{"GEMINI_API_KEY": "not-a-real-key-of-anybody", "GEMINI_BASE_URL": m.URL}
 }
 
-// Asked returns all calls so far.
-func (m *Model) Asked() []*Question {
+// Questions returns all calls so far.
+func (m *Model) Questions() []*Question {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.asked[:len(m.asked):len(m.asked)]
+	return m.questions[:len(m.questions):len(m.questions)]
 }
 
 // Next is closed by the next call.
@@ -115,22 +115,22 @@ func (m *Model) Next() <-chan struct{} {
 	return m.news
 }
 
-// Say sends a piece of text.
-func (q *Question) Say(text string) {
+// SendText sends a piece of text.
+func (q *Question) SendText(text string) {
 	quoted, _ := json.Marshal(text)
-	q.send(`{"text":`+string(quoted)+`}`, "")
+	q.sendPart(`{"text":`+string(quoted)+`}`, "")
 }
 
 // Call asks for a tool, and ends the answer. args is JSON.
 func (q *Question) Call(tool, args string) {
-	q.send(fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, tool, args), `,"finishReason":"STOP"`)
+	q.sendPart(fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, tool, args), `,"finishReason":"STOP"`)
 	q.done = true
 }
 
-// Gone is closed when the gateway has cancelled the call, or the test has ended.
-func (q *Question) Gone() <-chan struct{} { return q.ctx.Done() }
+// Cancelled is closed when the gateway has cancelled the call, or the test has ended.
+func (q *Question) Cancelled() <-chan struct{} { return q.ctx.Done() }
 
-func (q *Question) send(part, end string) {
+func (q *Question) sendPart(part, end string) {
 	fmt.Fprintf(q.w, `data: {"candidates":[{"content":{"role":"model","parts":[%s]},"index":0%s}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}`+"\n\n", part, end)
 	_ = http.NewResponseController(q.w).Flush()
 }

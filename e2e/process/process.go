@@ -206,7 +206,7 @@ func Launch(t testing.TB, cmd *exec.Cmd, env map[string]string) *Gateway {
 		lines := bufio.NewScanner(out)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			g.note(lines.Text())
+			g.addLine(lines.Text())
 		}
 		_ = cmd.Wait()
 	}()
@@ -271,8 +271,8 @@ func (g *Gateway) Stderr() string {
 // PID is that of the process.
 func (g *Gateway) PID() int { return g.cmd.Process.Pid }
 
-// note takes in a line of the log.
-func (g *Gateway) note(text string) {
+// addLine takes in a line of the log.
+func (g *Gateway) addLine(text string) {
 	l := Line{Raw: text}
 	_ = json.Unmarshal([]byte(text), &l)
 	g.mu.Lock()

@@ -73,7 +73,7 @@ func Ask(ctx context.Context, m Model, req *chat.ModelRequest) (Answer, chat.Mes
 		said.Maker = c.Maker
 		said.Parts = append(said.Parts, c.Parts...)
 		for _, p := range c.Parts {
-			a.add(p)
+			a.addPart(p)
 		}
 		if c.Usage != nil {
 			a.Input, a.Output = c.Usage.InputTokens, c.Usage.OutputTokens+c.Usage.ThinkingTokens
@@ -92,8 +92,8 @@ func Ask(ctx context.Context, m Model, req *chat.ModelRequest) (Answer, chat.Mes
 	return a, said
 }
 
-// add joins neighbouring texts, because providers cut them anywhere.
-func (a *Answer) add(p chat.Part) {
+// addPart joins neighbouring texts, because providers cut them anywhere.
+func (a *Answer) addPart(p chat.Part) {
 	switch {
 	case p.Call != nil:
 		call := Call{ID: p.Call.ID, Name: p.Call.Name}
@@ -129,14 +129,14 @@ func (a *Answer) Differences(other *Answer) (list []string) {
 	}
 	if !slices.EqualFunc(a.Calls, other.Calls, func(x, y Call) bool { return x.Name == y.Name && reflect.DeepEqual(x.Arguments, y.Arguments) }) {
 		report("calls", a.Calls, other.Calls)
-	} else if other.distinct() && !slices.EqualFunc(a.Calls, other.Calls, func(x, y Call) bool { return x.ID == y.ID }) {
+	} else if other.hasDistinctIDs() && !slices.EqualFunc(a.Calls, other.Calls, func(x, y Call) bool { return x.ID == y.ID }) {
 		report("ids", a.Calls, other.Calls)
 	}
 	return list
 }
 
-// distinct says whether each call has an id of its own.
-func (a *Answer) distinct() bool {
+// hasDistinctIDs says whether each call has an id of its own.
+func (a *Answer) hasDistinctIDs() bool {
 	seen := map[string]bool{"": true}
 	for _, c := range a.Calls {
 		if seen[c.ID] {

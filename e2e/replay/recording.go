@@ -37,7 +37,7 @@ func Read(dir string) ([]Recording, error) {
 	}
 	var list []Recording
 	for _, file := range files {
-		rec, err := read(strings.TrimSuffix(file, ".json"))
+		rec, err := readRecording(strings.TrimSuffix(file, ".json"))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -46,8 +46,8 @@ func Read(dir string) ([]Recording, error) {
 	return list, nil
 }
 
-// read reads a recording from the files that begin with base.
-func read(base string) (Recording, error) {
+// readRecording reads a recording from the files that begin with base.
+func readRecording(base string) (Recording, error) {
 	var about struct {
 		API    string
 		Status int
@@ -74,13 +74,13 @@ func (r *Recording) readBody(base string) (err error) {
 		return nil
 	}
 	chunks, err := os.ReadFile(base + ".chunks.jsonl")
-	r.Body = frame(r.API, chunks)
+	r.Body = frameChunks(r.API, chunks)
 	return err
 }
 
-// frame puts back what is not in a file of chunks, one a line: the fields of events and
+// frameChunks puts back what is not in a file of chunks, one a line: the fields of events and
 // how a stream ends.
-func frame(api string, chunks []byte) (b []byte) {
+func frameChunks(api string, chunks []byte) (b []byte) {
 	for line := range bytes.Lines(chunks) {
 		line = bytes.TrimSpace(line)
 		var chunk struct{ Type string }
@@ -107,13 +107,13 @@ func (r *Recording) Header() http.Header {
 func Handler(list []Recording) http.Handler {
 	mux := http.NewServeMux()
 	for _, rec := range list {
-		mux.HandleFunc("POST /"+rec.Name+"/", rec.serve)
+		mux.HandleFunc("POST /"+rec.Name+"/", rec.sendBody)
 	}
 	return mux
 }
 
-// serve sends the recorded reply, event by event.
-func (r *Recording) serve(w http.ResponseWriter, _ *http.Request) {
+// sendBody sends the recorded reply, event by event.
+func (r *Recording) sendBody(w http.ResponseWriter, _ *http.Request) {
 	for name, values := range r.Header() {
 		w.Header()[name] = values
 	}

@@ -94,7 +94,7 @@ func Table[R any](ctx context.Context, out io.Writer, wanted []Named[R], perform
 // failure is what Must panics with, and lack what Lack does.
 type (
 	failure struct{ error }
-	lack    struct{ what string }
+	lack    struct{ missing string }
 )
 
 // Must ends the scenario if err is not nil, which makes its row broken. Only the scenario's
@@ -124,9 +124,9 @@ func (r *Run) Try(scenario func()) {
 		switch e := recover().(type) {
 		case nil:
 		case failure:
-			r.Note("the scenario", false, "runs to its end", "%v", e)
+			r.Check("the scenario", false, "runs to its end", "%v", e)
 		case lack:
-			r.Skip("the scenario", "needs "+e.what)
+			r.Skip("the scenario", "needs "+e.missing)
 		default:
 			panic(e)
 		}
@@ -176,8 +176,8 @@ func (r *Run) Serve(h http.Handler) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// Note adds a figure.
-func (r *Run) Note(what string, good bool, expected, format string, args ...any) {
+// Check adds a figure.
+func (r *Run) Check(what string, good bool, expected, format string, args ...any) {
 	v := Broke
 	if good {
 		v = Fine
@@ -197,5 +197,5 @@ func (r *Run) Skip(what, why string) {
 
 // Exactly notes a count.
 func (r *Run) Exactly(what string, got, want int) {
-	r.Note(what, got == want, fmt.Sprint(want), "%d", got)
+	r.Check(what, got == want, fmt.Sprint(want), "%d", got)
 }

@@ -44,7 +44,7 @@ func TestTotalsAreAdded(t *testing.T) {
 	code := Table(t.Context(), &out, rows, func(_ context.Context, s Named[*Run]) Row {
 		row := Row{Name: s.Name, Figures: []Figure{{Verdict: Fine}}}
 		if s.Name != "none" {
-			row.Totals = Totals{Streams: 10, Done: 7, Left: 2, Lost: 1}
+			row.Totals = Totals{Streams: 10, Done: 7, ClientLeft: 2, Lost: 1}
 		}
 		return row
 	})

@@ -21,7 +21,7 @@ const (
 
 // Figure is a line of the table.
 type Figure struct {
-	What, Measured, Expected string
+	Name, Measured, Expected string
 	Verdict                  Verdict
 }
 
@@ -35,20 +35,20 @@ type Row struct {
 // Totals are the streams of a row, in a form that can be added over rows, runs and programs:
 // each stream is in exactly one of the other counts.
 type Totals struct {
-	Streams int // that were begun, which is to say answered with 200
-	Done    int // whose client stayed, with exactly one done
-	Left    int // whose client left before
-	Lost    int // whose client stayed, and has no done or several
+	Streams    int // that were begun, which is to say answered with 200
+	Done       int // whose client stayed, with exactly one done
+	ClientLeft int // whose client left before
+	Lost       int // whose client stayed, and has no done or several
 }
 
 // Add returns the sum.
 func (t Totals) Add(o Totals) Totals {
-	return Totals{t.Streams + o.Streams, t.Done + o.Done, t.Left + o.Left, t.Lost + o.Lost}
+	return Totals{t.Streams + o.Streams, t.Done + o.Done, t.ClientLeft + o.ClientLeft, t.Lost + o.Lost}
 }
 
 // String is the line that programs print, and that can be added by a script.
 func (t Totals) String() string {
-	return fmt.Sprintf("totals: streams %d, done %d, left by client %d, lost %d", t.Streams, t.Done, t.Left, t.Lost)
+	return fmt.Sprintf("totals: streams %d, done %d, left by client %d, lost %d", t.Streams, t.Done, t.ClientLeft, t.Lost)
 }
 
 // Verdict is broken if one figure is, or if none says that all is well. A row of which all
@@ -78,7 +78,7 @@ func printHead(w io.Writer) {
 func (r Row) Print(w io.Writer) {
 	name := r.Name
 	for _, f := range r.Figures {
-		fmt.Fprintf(w, format, name, f.What, oneLine(f.Measured), f.Expected, f.Verdict)
+		fmt.Fprintf(w, format, name, f.Name, oneLine(f.Measured), f.Expected, f.Verdict)
 		name = ""
 	}
 }

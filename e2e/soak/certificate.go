@@ -42,21 +42,21 @@ func newAuthority(dir string) (*authority, error) {
 	return a, err
 }
 
-// pool is what a client trusts.
-func (a *authority) pool() *x509.CertPool {
+// certPool is what a client trusts.
+func (a *authority) certPool() *x509.CertPool {
 	p := x509.NewCertPool()
 	p.AddCert(a.cert)
 	return p
 }
 
-// files are where the pair is.
-func (a *authority) files() (cert, key string) {
+// pairPaths are where the pair is.
+func (a *authority) pairPaths() (cert, key string) {
 	return filepath.Join(a.dir, "current", "tls.crt"), filepath.Join(a.dir, "current", "tls.key")
 }
 
-// issue puts another pair in the place of the one before, both files in one step, as a mounted
+// issuePair puts another pair in the place of the one before, both files in one step, as a mounted
 // secret is. It returns the serial number.
-func (a *authority) issue() (serial int64, err error) {
+func (a *authority) issuePair() (serial int64, err error) {
 	a.next++
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

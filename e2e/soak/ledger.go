@@ -26,7 +26,7 @@ type ledger struct {
 	ends     map[string]int // turns by finish reason
 	turns    map[string]int // begun, by tenant
 	tokens   map[string]int // by tenant, as the model gave them, with guesses for calls that broke off
-	said     map[string]int // by tenant, as done said
+	reported map[string]int // by tenant, as done said
 	guesses  int
 	users    map[string]account
 	refusals map[string]int // by error type
@@ -45,15 +45,15 @@ type ledger struct {
 }
 
 // account is the tokens of a user, but of turns that were cancelled.
-type account struct{ said, given int }
+type account struct{ reported, given int }
 
 func newLedger() *ledger {
 	m := func() map[string]int { return map[string]int{} }
-	return &ledger{ends: m(), turns: m(), tokens: m(), said: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), named: map[string][]string{}, faults: map[string][]string{}}
+	return &ledger{ends: m(), turns: m(), tokens: m(), reported: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), named: map[string][]string{}, faults: map[string][]string{}}
 }
 
-// answered counts a reply.
-func (l *ledger) answered(resp *http.Response) {
+// countReply counts a reply.
+func (l *ledger) countReply(resp *http.Response) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.proto[resp.Proto]++
@@ -62,8 +62,8 @@ func (l *ledger) answered(resp *http.Response) {
 	}
 }
 
-// refused counts a refusal.
-func (l *ledger) refused(no *refusal) {
+// countRefusal counts a refusal.
+func (l *ledger) countRefusal(no *refusal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refusals[no.Type]++
@@ -71,12 +71,12 @@ func (l *ledger) refused(no *refusal) {
 		l.limits[name]++
 	}
 	if no.Type != "rate_limited" && no.Type != "overloaded" {
-		l.fault("refusals but for limits and overload", "%v", no)
+		l.addFault("refusals but for limits and overload", "%v", no)
 	}
 }
 
-// late counts a refusal of what had been replaced twice when it arrived.
-func (l *ledger) late() {
+// countLate counts a refusal of what had been replaced twice when it arrived.
+func (l *ledger) countLate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refusals["unauthorized"]++
@@ -88,21 +88,21 @@ func (l *ledger) late() {
 // the connection.
 const leastHead = 2 * time.Second
 
-// unanswered counts a request that got no answer, and says whether it may be sent again: nothing
+// mayResend counts a request that got no answer, and says whether it may be sent again: nothing
 // may have come of it, or the accounts of turns differ.
-func (l *ledger) unanswered(ctx context.Context, u *user, err error, after time.Duration) bool {
+func (l *ledger) mayResend(ctx context.Context, u *user, err error, after time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if after < leastHead || ctx.Err() != nil {
-		l.fault(noAnswer, "of %s: %v, after %v", u.name, err, after)
+		l.addFault(noAnswer, "of %s: %v, after %v", u.name, err, after)
 		return false
 	}
 	l.resent++
 	return true
 }
 
-// fault notes what does not agree. It needs mu.
-func (l *ledger) fault(about, format string, args ...any) {
+// addFault notes what does not agree. It needs mu.
+func (l *ledger) addFault(about, format string, args ...any) {
 	l.faults[about] = append(l.faults[about], fmt.Sprintf(format, args...))
 }
 
@@ -116,9 +116,9 @@ const (
 	wrongCalls  = "calls whose outcome is not what the tool did"
 )
 
-// ended counts a turn that has begun. err is what kept its client from the end.
-func (l *ledger) ended(u *user, o order, v *view, left, cut bool, err error) {
-	g, ran := u.model.settle(o.id), u.ran(v)
+// countTurn counts a turn that has begun. err is what kept its client from the end.
+func (l *ledger) countTurn(u *user, o order, v *view, left, cut bool, err error) {
+	g, ran := u.model.takeGiven(o.id), u.takeCounts(v)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.totals.Streams++
@@ -127,28 +127,28 @@ func (l *ledger) ended(u *user, o order, v *view, left, cut bool, err error) {
 	}
 	switch {
 	case left:
-		l.totals.Left++
+		l.totals.ClientLeft++
 	case v.dones == 1:
 		l.totals.Done++
 	default:
 		l.totals.Lost++
-		l.fault(lostStreams, "%s (%s): %d done, event %d, %v, %v", o.id, v.turn, v.dones, v.last, err, v.end)
+		l.addFault(lostStreams, "%s (%s): %d done, event %d, %v, %v", o.id, v.turn, v.dones, v.last, err, v.end)
 	}
 	if left && v.dones != 1 {
-		l.fault(lostEnds, "%s (%s): %d done, %v", o.id, v.turn, v.dones, err)
+		l.addFault(lostEnds, "%s (%s): %d done, %v", o.id, v.turn, v.dones, err)
 	}
 	if v.stray > 0 {
-		l.fault(strayEvents, "%s (%s): %d", o.id, v.turn, v.stray)
+		l.addFault(strayEvents, "%s (%s): %d", o.id, v.turn, v.stray)
 	}
 	l.turns[u.tenant]++
 	l.ends[v.reason]++
-	l.spent(u, o, v, g)
-	l.called(o, v, ran)
+	l.countTokens(u, o, v, g)
+	l.countCalls(o, v, ran)
 }
 
-// spent counts the tokens of a turn. It needs mu.
-func (l *ledger) spent(u *user, o order, v *view, g given) {
-	l.said[u.tenant] += v.usage.all()
+// countTokens counts the tokens of a turn. It needs mu.
+func (l *ledger) countTokens(u *user, o order, v *view, g given) {
+	l.reported[u.tenant] += v.usage.totalTokens()
 	if v.reason == "cancelled" { // the model cannot know what of its last words was read
 		return
 	}
@@ -157,32 +157,32 @@ func (l *ledger) spent(u *user, o order, v *view, g given) {
 		l.guesses += g.guess
 	}
 	a := l.users[u.name]
-	l.users[u.name] = account{a.said + v.usage.all(), a.given + g.tokens}
-	if v.usage.all() != g.tokens {
-		l.fault(wrongTokens, "%s (%s): %d, given %d", o.id, v.turn, v.usage.all(), g.tokens)
+	l.users[u.name] = account{a.reported + v.usage.totalTokens(), a.given + g.tokens}
+	if v.usage.totalTokens() != g.tokens {
+		l.addFault(wrongTokens, "%s (%s): %d, given %d", o.id, v.turn, v.usage.totalTokens(), g.tokens)
 	}
 }
 
-// ran returns how often the tools ran for each call of a turn.
-func (u *user) ran(v *view) map[string]int {
+// takeCounts returns how often the tools ran for each call of a turn.
+func (u *user) takeCounts(v *view) map[string]int {
 	n := map[string]int{}
 	for id, c := range v.calls {
-		n[id] = u.toolbox(c.tool).settle(c.order)
+		n[id] = u.serverOf(c.tool).takeCount(c.order)
 	}
 	return n
 }
 
-// toolbox returns the server that has a tool. An event names none if the server was not
+// serverOf returns the server that has a tool. An event names none if the server was not
 // connected when the turn began.
-func (p *place) toolbox(tool string) *tools {
+func (p *place) serverOf(tool string) *tools {
 	if tool == p.books.tool {
 		return p.books
 	}
 	return p.facts
 }
 
-// called counts the calls of a turn. It needs mu.
-func (l *ledger) called(o order, v *view, ran map[string]int) {
+// countCalls counts the calls of a turn. It needs mu.
+func (l *ledger) countCalls(o order, v *view, ran map[string]int) {
 	for id, c := range v.calls {
 		outcome := c.server + " " + c.status
 		l.calls[outcome]++
@@ -198,14 +198,14 @@ func (l *ledger) called(o order, v *view, ran map[string]int) {
 			fine = fine && n >= 1
 		}
 		if !fine {
-			l.fault(wrongCalls, "%s (%s): %q of %q, ran %d times", o.id, v.turn, c.status, c.tool, n)
+			l.addFault(wrongCalls, "%s (%s): %q of %q, ran %d times", o.id, v.turn, c.status, c.tool, n)
 		}
 	}
 }
 
-// suspects returns the calls among which those are that the gateway counts otherwise, by
+// differingCalls returns the calls among which those are that the gateway counts otherwise, by
 // outcome. It needs mu.
-func (l *ledger) suspects(theirs map[string]int) map[string][]string {
+func (l *ledger) differingCalls(theirs map[string]int) map[string][]string {
 	all := map[string][]string{}
 	for outcome, calls := range l.named {
 		if l.calls[outcome] != theirs[outcome] {
@@ -215,8 +215,8 @@ func (l *ledger) suspects(theirs map[string]int) map[string][]string {
 	return all
 }
 
-// sum adds up counts.
-func sum(counts map[string]int) (n int) {
+// sumCounts adds up counts.
+func sumCounts(counts map[string]int) (n int) {
 	for _, m := range counts {
 		n += m
 	}
@@ -240,8 +240,8 @@ func differences(ours, theirs map[string]int) string {
 	return strings.Join(all, "; ")
 }
 
-// listed writes counts in a line.
-func listed(counts map[string]int) string {
+// listCounts writes counts in a line.
+func listCounts(counts map[string]int) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(counts)) {
 		all = append(all, fmt.Sprintf("%s %d", k, counts[k]))

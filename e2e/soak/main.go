@@ -25,29 +25,29 @@ import (
 
 // plan says how much of everything there is. Shares are in percent.
 type plan struct {
-	length time.Duration // turns begin for so long
-	every  time.Duration // keys and certificate are replaced
-	settle time.Duration // until memory, goroutines and descriptors must be back
-	users  int
-	rate   float64 // turns begun in a second; 0: as many as there is room for
-	width  int     // turns of a user at a time
+	length     time.Duration // turns begin for so long
+	every      time.Duration // keys and certificate are replaced
+	settleTime time.Duration // until memory, goroutines and descriptors must be back
+	users      int
+	rate       float64 // turns begun in a second; 0: as many as there is room for
+	width      int     // turns of a user at a time
 
 	faults int // of the calls of both upstreams
 	leave  int // of the clients, in the middle of their turn
 	slow   int // of the clients, in reading
 	calls  int // of the turns that call tools
 
-	store string // memory, sqlite, redis or none
-	plain bool   // short turns over HTTP/1.1 without TLS, keys and upstreams' faults
-	keep  bool   // the log of the gateway
-	log   string // its level
+	store   string // memory, sqlite, redis or none
+	plain   bool   // short turns over HTTP/1.1 without TLS, keys and upstreams' faults
+	keepLog bool   // the log of the gateway
+	log     string // its level
 }
 
 func main() { scenario.Main(soak) }
 
 // soak runs what args ask for.
 func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	p, binary, err := choose(args, stderr)
+	p, binary, err := parseArgs(args, stderr)
 	if err != nil {
 		return scenario.Misused(stderr, "soak [flags] BINARY", err)
 	}
@@ -58,13 +58,13 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	})
 }
 
-// choose reads the command line.
-func choose(args []string, stderr io.Writer) (p plan, binary string, err error) {
+// parseArgs reads the command line.
+func parseArgs(args []string, stderr io.Writer) (p plan, binary string, err error) {
 	f := flag.NewFlagSet("soak", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.DurationVar(&p.length, "length", 30*time.Minute, "for how long turns are begun")
 	f.DurationVar(&p.every, "every", time.Minute, "how often keys and certificate are replaced")
-	f.DurationVar(&p.settle, "settle", 2*time.Minute, "longest time until memory, goroutines and descriptors are back")
+	f.DurationVar(&p.settleTime, "settle", 2*time.Minute, "longest time until memory, goroutines and descriptors are back")
 	f.IntVar(&p.users, "users", 50, "users, of five tenants")
 	f.Float64Var(&p.rate, "rate", 60, "turns begun in a second; 0: as many as there is room for")
 	f.IntVar(&p.width, "width", 4, "turns of a user at a time")
@@ -74,7 +74,7 @@ func choose(args []string, stderr io.Writer) (p plan, binary string, err error) 
 	f.IntVar(&p.calls, "calls", 30, "turns of 100 that call tools")
 	f.StringVar(&p.store, "store", "memory", "where tasks are kept: memory, sqlite, redis or none")
 	f.BoolVar(&p.plain, "plain", false, "as many short turns as possible: HTTP/1.1 without TLS, no keys, faults, tools and store; nobody leaves")
-	f.BoolVar(&p.keep, "keep", false, "keep the gateway's log, and say where it is")
+	f.BoolVar(&p.keepLog, "keep", false, "keep the gateway's log, and say where it is")
 	f.StringVar(&p.log, "log", "warning", "level of the gateway's log; with info it has four lines and more for each turn")
 	if err := f.Parse(args); err != nil {
 		return p, "", err

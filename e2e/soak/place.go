@@ -46,44 +46,44 @@ type place struct {
 // tenants there are.
 const tenants = 5
 
-// place starts everything. It ends with the run.
-func (r *run) place() *place {
-	p := &place{dir: r.folder(), model: newModel(r.plan.faults), issuer: &credential.Issuer{},
+// startPlace starts everything. It ends with the run.
+func (r *run) startPlace() *place {
+	p := &place{dir: r.makeFolder(), model: newModel(r.plan.faults), issuer: &credential.Issuer{},
 		books: &tools{tool: "count", writes: true, faults: r.plan.faults, ran: map[string]int{}},
 		facts: &tools{tool: "look", faults: r.plan.faults, ran: map[string]int{}}}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SLUICE_TODO_DB=:memory:", "SLUICE_LOG_LEVEL=" + r.plan.log,
-		"SOAK_KEY=key-of-the-soak", "SLUICE_STORE=" + r.store(p),
+		"SOAK_KEY=key-of-the-soak", "SLUICE_STORE=" + r.storeSetting(p),
 		// A breaker opens for a minute after three failures in a row. Among so many calls there always are.
 		"SLUICE_MCP_BREAKER=20,1s,3"}
 	config := fmt.Sprintf("models: {default: {provider: gemini, endpoint: %q, model: soak, api_key: \"${SOAK_KEY}\", breaker: \"20,1s,3\"}}\n", r.Serve(p.model)) +
-		fmt.Sprintf("mcpServers: {books: {url: %q}, facts: {url: %q}}\n", r.Serve(p.books.server())+"/mcp", r.Serve(p.facts.server())+"/mcp")
+		fmt.Sprintf("mcpServers: {books: {url: %q}, facts: {url: %q}}\n", r.Serve(p.books.mcpServer())+"/mcp", r.Serve(p.facts.mcpServer())+"/mcp")
 	if !r.plan.plain {
-		config += r.access(p)
-		cert, key := p.seal.files()
+		config += r.prepareAccess(p)
+		cert, key := p.seal.pairPaths()
 		env = append(env, "SLUICE_AUTH=required", "SLUICE_TLS_CERT="+cert, "SLUICE_TLS_KEY="+key)
-		p.trusted = &tls.Config{RootCAs: p.seal.pool()}
+		p.trusted = &tls.Config{RootCAs: p.seal.certPool()}
 	}
 	if r.plan.store != "none" {
 		config += "tasks: {ttl: 5m, event_ttl: 2m}\n"
 	}
 	path := filepath.Join(p.dir, "sluice.yaml")
 	r.Must(os.WriteFile(path, []byte(config), 0o600))
-	r.start(p, append(env, "SLUICE_CONFIG="+path))
+	r.startGateway(p, append(env, "SLUICE_CONFIG="+path))
 	return p
 }
 
-// access prepares who may ask and how much, and returns the sections that say so.
-func (r *run) access(p *place) string {
+// prepareAccess prepares who may ask and how much, and returns the sections that say so.
+func (r *run) prepareAccess(p *place) string {
 	var err error
 	p.seal, err = newAuthority(p.dir)
 	r.Must(err)
-	_, err = p.seal.issue()
+	_, err = p.seal.issuePair()
 	r.Must(err)
 	p.issuer.URL = r.Serve(p.issuer)
 	r.Must(p.issuer.Rotate())
 	p.keys = &wardrobe{path: filepath.Join(p.dir, "keys.json")}
 	p.operator, p.keys.operator = credential.NewKey("operator", "t0", "", "ops", "admin")
-	r.Must(p.keys.write(nil))
+	r.Must(p.keys.writeKeys(nil))
 	names := make([]string, tenants)
 	for n := range names {
 		names[n] = fmt.Sprintf("t%d: {}", n)
@@ -97,19 +97,19 @@ func (r *run) access(p *place) string {
 // smallClass is the class of limits of those who ask more often than they may.
 const smallClass = "small"
 
-// store returns the setting of the store, which is empty when the gateway starts.
-func (r *run) store(p *place) string {
+// storeSetting returns the setting of the store, which is empty when the gateway starts.
+func (r *run) storeSetting(p *place) string {
 	switch r.plan.store {
 	case "sqlite":
 		return "sqlite:" + filepath.Join(p.dir, "sluice.db")
 	case "redis":
-		return "redis://" + r.redis(p.dir)
+		return "redis://" + r.startRedis(p.dir)
 	}
 	return r.plan.store
 }
 
-// redis starts one, and returns its address.
-func (r *run) redis(dir string) string {
+// startRedis starts one, and returns its address.
+func (r *run) startRedis(dir string) string {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		r.Lack("redis-server")
@@ -125,7 +125,7 @@ func (r *run) redis(dir string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	r.eventually("Redis", time.Minute, func() bool {
+	r.awaitOrFail("Redis", time.Minute, func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = conn.Close()
@@ -135,21 +135,21 @@ func (r *run) redis(dir string) string {
 	return addr
 }
 
-// port returns a port of this host that is free now. The gateway's own choice would be a line
+// freeAddress returns a port of this host that is free now. The gateway's own choice would be a line
 // of its log, of a level with four lines for each turn.
-func (r *run) port() string {
+func (r *run) freeAddress() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	r.Must(err)
 	defer l.Close()
 	return l.Addr().String()
 }
 
-// start starts the gateway, and waits until it answers.
-func (r *run) start(p *place, env []string) {
+// startGateway starts the gateway, and waits until it answers.
+func (r *run) startGateway(p *place, env []string) {
 	log, err := os.Create(filepath.Join(p.dir, "gateway.log"))
 	r.Must(err)
 	defer log.Close()
-	addr, admin := r.port(), r.port()
+	addr, admin := r.freeAddress(), r.freeAddress()
 	cmd, ended := exec.Command(r.Binary), make(chan struct{})
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(env, "SLUICE_ADDR="+addr, "SLUICE_ADMIN_ADDR="+admin), log, log
 	r.Must(cmd.Start())
@@ -173,20 +173,20 @@ func (r *run) start(p *place, env []string) {
 	}
 	p.url, p.admin = scheme+addr, scheme+admin
 	p.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: p.trusted, DisableKeepAlives: true}}
-	r.eventually("the gateway answers", time.Minute, func() bool {
+	r.awaitOrFail("the gateway answers", time.Minute, func() bool {
 		select {
 		case <-ended:
 			text, _ := os.ReadFile(log.Name())
 			r.Must(fmt.Errorf("the gateway has ended: %s", text[max(0, len(text)-500):]))
 		default:
 		}
-		_, err := p.ask(r.Ctx, p.url+"/healthz", "")
+		_, err := p.getPage(r.Ctx, p.url+"/healthz", "")
 		return err == nil
 	})
 }
 
-// ask gets a page with a credential. An answer that is not 200 is an error.
-func (p *place) ask(ctx context.Context, url, credential string) (string, error) {
+// getPage gets a page with a credential. An answer that is not 200 is an error.
+func (p *place) getPage(ctx context.Context, url, credential string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
@@ -212,9 +212,9 @@ func (p *place) ask(ctx context.Context, url, credential string) (string, error)
 // figures are the metrics of the gateway, by name and labels as they are written.
 type figures map[string]float64
 
-// measure reads the metrics.
-func (p *place) measure(ctx context.Context) (figures, error) {
-	text, err := p.ask(ctx, p.admin+"/metrics", p.operator)
+// readMetrics reads the metrics.
+func (p *place) readMetrics(ctx context.Context) (figures, error) {
+	text, err := p.getPage(ctx, p.admin+"/metrics", p.operator)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -236,8 +236,8 @@ func readFigures(text string) figures {
 	return all
 }
 
-// by returns the figures of a name by the value of a label, added up over the other labels.
-func (f figures) by(name, label string) map[string]int {
+// sumByLabel returns the figures of a name by the value of a label, added up over the other labels.
+func (f figures) sumByLabel(name, label string) map[string]int {
 	sums := map[string]int{}
 	for series, v := range f {
 		rest, ok := strings.CutPrefix(series, name+"{")
@@ -258,14 +258,14 @@ type held struct {
 	descriptors int // 0: not known here
 }
 
-// held has the gateway collect its garbage, and looks.
-func (p *place) held(ctx context.Context) (held, error) {
+// measureHeld has the gateway collect its garbage, and looks.
+func (p *place) measureHeld(ctx context.Context) (held, error) {
 	for range 2 { // what has a finalizer goes with the second one
-		if _, err := p.ask(ctx, p.admin+"/debug/pprof/heap?gc=1", p.operator); err != nil {
+		if _, err := p.getPage(ctx, p.admin+"/debug/pprof/heap?gc=1", p.operator); err != nil {
 			return held{}, fmt.Errorf("profile: %w", err)
 		}
 	}
-	f, err := p.measure(ctx)
+	f, err := p.readMetrics(ctx)
 	if err != nil {
 		return held{}, err
 	}
@@ -275,15 +275,15 @@ func (p *place) held(ctx context.Context) (held, error) {
 	return held{int(f["go_memstats_heap_alloc_bytes"]), int(f["go_goroutines"]), int(f["process_open_fds"])}, nil
 }
 
-// eventually waits until something holds.
-func (r *run) eventually(what string, limit time.Duration, holds func() bool) {
-	if !r.comes(limit, holds) {
+// awaitOrFail waits until something holds.
+func (r *run) awaitOrFail(what string, limit time.Duration, holds func() bool) {
+	if !r.waitUntil(limit, holds) {
 		r.Must(fmt.Errorf("%s: not within %s", what, limit))
 	}
 }
 
-// comes waits until something holds, and says whether it does.
-func (r *run) comes(limit time.Duration, holds func() bool) bool {
+// waitUntil waits until something holds, and says whether it does.
+func (r *run) waitUntil(limit time.Duration, holds func() bool) bool {
 	for deadline := time.Now().Add(limit); !holds(); {
 		if time.Now().After(deadline) || scenario.Pause(r.Ctx, 100*time.Millisecond) != nil {
 			return false
@@ -292,12 +292,12 @@ func (r *run) comes(limit time.Duration, holds func() bool) bool {
 	return true
 }
 
-// folder is removed when the run ends, unless its log is wanted.
-func (r *run) folder() string {
+// makeFolder is removed when the run ends, unless its log is wanted.
+func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-soak-")
 	r.Must(err)
-	if r.plan.keep {
-		r.say("the log is in %s", dir)
+	if r.plan.keepLog {
+		r.printProgress("the log is in %s", dir)
 		return dir
 	}
 	r.AtEnd(func() { _ = os.RemoveAll(dir) })

@@ -76,13 +76,13 @@ sluice_streams_total{finish_reason="stop"} 1.2e+06
 go_goroutines 17
 sluice_streams_total_of_another{finish_reason="stop"} 5
 `)
-	if diff := cmp.Diff(map[string]int{"stop": 1_200_000}, f.by("sluice_streams_total", "finish_reason")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"stop": 1_200_000}, f.sumByLabel("sluice_streams_total", "finish_reason")); diff != "" {
 		t.Errorf("streams (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"completed": 12, "failed": 1}, f.by("sluice_tool_calls_total", "outcome")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"completed": 12, "failed": 1}, f.sumByLabel("sluice_tool_calls_total", "outcome")); diff != "" {
 		t.Errorf("a sum over servers (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"books completed": 3, "facts failed": 1, "other completed": 9}, f.calls()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"books completed": 3, "facts failed": 1, "other completed": 9}, f.toolCalls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	if f["go_goroutines"] != 17 {
@@ -113,8 +113,8 @@ func TestDifferences(t *testing.T) {
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	p := &place{model: newModel(0), books: &tools{tool: "count", ran: map[string]int{"a.1": 2, "b.1": 1, "c.1": 0}}, facts: &tools{ran: map[string]int{"d.1": 3}}}
-	p.model.give("a", 7, 0)
-	p.model.give("b", 7, 50)
+	p.model.addGiven("a", 7, 0)
+	p.model.addGiven("b", 7, 50)
 	u := &user{place: p, name: "u0", tenant: "t0"}
 	turn := func(calls string, dones, stray int, used int) *view {
 		v := &view{turn: "t", dones: dones, stray: stray, reason: "stop", usage: usage{Input: used}, calls: map[string]call{}}
@@ -125,11 +125,11 @@ func TestLedger(t *testing.T) {
 		return v
 	}
 	l := newLedger()
-	l.ended(u, order{id: "a"}, turn("books completed a.1", 1, 0, 7), false, false, nil) // ran twice
-	l.ended(u, order{id: "b"}, turn("books completed b.1", 1, 0, 7), false, true, nil)  // fine, with a call that broke off
-	l.ended(u, order{id: "c"}, turn("books completed c.1", 0, 1, 0), false, false, nil) // did not run, has no end
-	l.ended(u, order{id: "d"}, turn("facts unknown d.1", 0, 0, 2), true, false, nil)    // left, no end, of tokens that nobody gave
-	l.ended(u, order{id: "e"}, turn("", 2, 0, 0), false, false, nil)                    // two ends
+	l.countTurn(u, order{id: "a"}, turn("books completed a.1", 1, 0, 7), false, false, nil) // ran twice
+	l.countTurn(u, order{id: "b"}, turn("books completed b.1", 1, 0, 7), false, true, nil)  // fine, with a call that broke off
+	l.countTurn(u, order{id: "c"}, turn("books completed c.1", 0, 1, 0), false, false, nil) // did not run, has no end
+	l.countTurn(u, order{id: "d"}, turn("facts unknown d.1", 0, 0, 2), true, false, nil)    // left, no end, of tokens that nobody gave
+	l.countTurn(u, order{id: "e"}, turn("", 2, 0, 0), false, false, nil)                    // two ends
 	got := map[string]int{}
 	for about, list := range l.faults {
 		got[about] = len(list)
@@ -137,22 +137,22 @@ func TestLedger(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{lostStreams: 2, lostEnds: 1, strayEvents: 1, wrongTokens: 1, wrongCalls: 2}, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s\n%v", diff, l.faults)
 	}
-	if want := (scenario.Totals{Streams: 5, Done: 2, Left: 1, Lost: 2}); l.totals != want {
+	if want := (scenario.Totals{Streams: 5, Done: 2, ClientLeft: 1, Lost: 2}); l.totals != want {
 		t.Errorf("%s, want %s", l.totals, want)
 	}
-	if l.tokens["t0"] != 64 || l.said["t0"] != 16 || l.guesses != 50 || l.differ() != 1 || l.cuts != 1 {
-		t.Errorf("tokens %v, said %v, guesses %d, %d differ", l.tokens, l.said, l.guesses, l.differ())
+	if l.tokens["t0"] != 64 || l.reported["t0"] != 16 || l.guesses != 50 || l.countDiffering() != 1 || l.cuts != 1 {
+		t.Errorf("tokens %v, said %v, guesses %d, %d differ", l.tokens, l.reported, l.guesses, l.countDiffering())
 	}
 	want := map[string][]string{"facts unknown": {"call c1 of turn t, order d, which ended as stop"}}
-	if diff := cmp.Diff(want, l.suspects(map[string]int{"books completed": 3})); diff != "" {
+	if diff := cmp.Diff(want, l.differingCalls(map[string]int{"books completed": 3})); diff != "" {
 		t.Errorf("calls of a difference (-want +got):\n%s", diff)
 	}
-	if got := l.suspects(map[string]int{"facts unknown": 1}); len(got) > 0 {
+	if got := l.differingCalls(map[string]int{"facts unknown": 1}); len(got) > 0 {
 		t.Errorf("without a difference: %v", got)
 	}
-	l.refused(&refusal{Status: 429, Type: "rate_limited", Policies: []string{"user-requests"}})
-	l.refused(&refusal{Status: 401, Type: "unauthorized"})
-	if sum(l.refusals) != 2 || l.limits["user-requests"] != 1 || len(l.faults["refusals but for limits and overload"]) != 1 {
+	l.countRefusal(&refusal{Status: 429, Type: "rate_limited", Policies: []string{"user-requests"}})
+	l.countRefusal(&refusal{Status: 401, Type: "unauthorized"})
+	if sumCounts(l.refusals) != 2 || l.limits["user-requests"] != 1 || len(l.faults["refusals but for limits and overload"]) != 1 {
 		t.Errorf("refusals %v, %v, %v", l.refusals, l.limits, l.faults)
 	}
 }
@@ -186,11 +186,11 @@ func TestReplacedOnTheWay(t *testing.T) {
 		p := &place{}
 		l := newLedger()
 		u := newUser(p, &plan{}, l, 0)
-		u.shown.Store(&credentials{"old", 1})
+		u.credentials.Store(&credentials{"old", 1})
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") == "Bearer old" {
 				p.season.Store(1 + replaced)
-				u.shown.Store(&credentials{"new", 1 + replaced})
+				u.credentials.Store(&credentials{"new", 1 + replaced})
 				w.WriteHeader(http.StatusUnauthorized)
 				_, _ = io.WriteString(w, `{"error_type":"unauthorized"}`)
 				return
@@ -200,7 +200,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 		}))
 		p.url = srv.URL
 		v := &view{}
-		err := u.stream(t.Context(), http.MethodPost, "/chat/stream", nil, "", v, func(e events.Event) bool { v.accept(e); return true })
+		err := u.readStream(t.Context(), http.MethodPost, "/chat/stream", nil, "", v, func(e events.Event) bool { v.accept(e); return true })
 		srv.Close()
 		u.http.Load().CloseIdleConnections()
 		belated := 0
@@ -224,7 +224,7 @@ func TestUnanswered(t *testing.T) {
 		after time.Duration
 		again bool
 	}{{t.Context(), leastHead - 1, false}, {t.Context(), leastHead, true}, {over, leastHead, false}} {
-		if again := l.unanswered(tt.ctx, u, io.EOF, tt.after); again != tt.again {
+		if again := l.mayResend(tt.ctx, u, io.EOF, tt.after); again != tt.again {
 			t.Errorf("after %v, %v: %t", tt.after, tt.ctx.Err(), again)
 		}
 	}
@@ -234,7 +234,7 @@ func TestUnanswered(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer srv.Close()
 	u = newUser(&place{url: srv.URL, model: newModel(0)}, &plan{}, l, 0)
-	if u.turn(t.Context()); l.totals.Streams != 0 || len(l.faults[noAnswer]) != 3 || len(l.faults) != 1 {
+	if u.runTurn(t.Context()); l.totals.Streams != 0 || len(l.faults[noAnswer]) != 3 || len(l.faults) != 1 {
 		t.Errorf("%s, faults %v", l.totals, l.faults)
 	}
 }

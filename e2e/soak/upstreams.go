@@ -51,16 +51,16 @@ type given struct {
 	guess  int // of calls that broke off before: what limits count for them
 }
 
-// estimate is how many tokens a text of so many bytes is taken for.
-func estimate(size int) int { return (size + 3) / 4 }
+// estimateTokens is how many tokens a text of so many bytes is taken for.
+func estimateTokens(size int) int { return (size + 3) / 4 }
 
 // model is a simulator of the streaming call of the Gemini API. It says its tokens with the
 // last chunk of an answer, so that of a cut one it has said none.
 type model struct {
-	orders *regexp.Regexp
-	faults int // in 100 calls
-	asked  atomic.Int64
-	failed atomic.Int64
+	orders   *regexp.Regexp
+	faults   int // in 100 calls
+	requests atomic.Int64
+	failed   atomic.Int64
 
 	mu    sync.Mutex // guards given
 	given map[string]given
@@ -70,8 +70,8 @@ func newModel(faults int) *model {
 	return &model{orders: regexp.MustCompile(`order (\S+): calls (\d+), words (\d+), size (\d+), every (\d+)ms`), faults: faults, given: map[string]given{}}
 }
 
-// settle returns what a turn was given, and forgets it.
-func (m *model) settle(id string) given {
+// takeGiven returns what a turn was given, and forgets it.
+func (m *model) takeGiven(id string) given {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := m.given[id]
@@ -79,8 +79,8 @@ func (m *model) settle(id string) given {
 	return g
 }
 
-// give adds to what a turn was given.
-func (m *model) give(id string, tokens, guess int) {
+// addGiven adds to what a turn was given.
+func (m *model) addGiven(id string, tokens, guess int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := m.given[id]
@@ -93,7 +93,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	m.asked.Add(1)
+	m.requests.Add(1)
 	o := m.readOrder(string(body))
 	fault := ""
 	if rand.IntN(100) < m.faults {
@@ -116,40 +116,40 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if made%2 == 1 {
 			tool = "look"
 		}
-		m.finish(w, o, fault, 0, fmt.Sprintf(`{"functionCall":{"name":%q,"args":{"order":"%s.%d"}}}`, tool, o.id, made+1), 7)
+		m.finishAnswer(w, o, fault, 0, fmt.Sprintf(`{"functionCall":{"name":%q,"args":{"order":"%s.%d"}}}`, tool, o.id, made+1), 7)
 		return
 	}
 	word := strings.Repeat("w", max(1, o.size-1)) + " "
 	for n := 1; n < o.words; n++ {
-		say(w, fmt.Sprintf(`{"text":%q}`, word), "")
+		sendChunk(w, fmt.Sprintf(`{"text":%q}`, word), "")
 		if o.every > 0 && scenario.Pause(r.Context(), o.every) != nil {
 			return // a turn that was cancelled, of which nobody knows how far it came
 		}
 	}
 	guess := 0
 	if o.words > 1 { // of an answer without a text nothing is counted
-		guess = estimate(len(body)) + estimate((o.words-1)*len(word))
+		guess = estimateTokens(len(body)) + estimateTokens((o.words-1)*len(word))
 	}
-	m.finish(w, o, fault, guess, `{"text":"end."}`, 5+2*o.words)
+	m.finishAnswer(w, o, fault, guess, `{"text":"end."}`, 5+2*o.words)
 }
 
-// finish writes the last chunk of an answer, with its tokens, or breaks off in place of it.
-func (m *model) finish(w http.ResponseWriter, o order, fault string, guess int, part string, tokens int) {
+// finishAnswer writes the last chunk of an answer, with its tokens, or breaks off in place of it.
+func (m *model) finishAnswer(w http.ResponseWriter, o order, fault string, guess int, part string, tokens int) {
 	switch fault {
 	case "cut":
-		m.give(o.id, 0, guess)
+		m.addGiven(o.id, 0, guess)
 		panic(http.ErrAbortHandler)
 	case "no JSON":
-		m.give(o.id, 0, guess)
+		m.addGiven(o.id, 0, guess)
 		_, _ = io.WriteString(w, "data: {\"candidates\":[{\n\n")
 		return
 	}
-	m.give(o.id, tokens, 0)
-	say(w, part, fmt.Sprintf(`,"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":2,"totalTokenCount":%d}`, tokens-2, tokens))
+	m.addGiven(o.id, tokens, 0)
+	sendChunk(w, part, fmt.Sprintf(`,"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":2,"totalTokenCount":%d}`, tokens-2, tokens))
 }
 
-// say writes a chunk. usage is behind the candidates of the last one, else empty.
-func say(w http.ResponseWriter, part, usage string) {
+// sendChunk writes a chunk. usage is behind the candidates of the last one, else empty.
+func sendChunk(w http.ResponseWriter, part, usage string) {
 	end := ""
 	if usage != "" {
 		end = `,"finishReason":"STOP"`
@@ -170,8 +170,8 @@ type tools struct {
 	failed int
 }
 
-// settle returns how often something was called, and forgets it.
-func (t *tools) settle(order string) int {
+// takeCount returns how often something was called, and forgets it.
+func (t *tools) takeCount(order string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.ran[order]
@@ -179,8 +179,8 @@ func (t *tools) settle(order string) int {
 	return n
 }
 
-// twice counts calls of what nobody has asked for any more, beyond one each.
-func (t *tools) twice() (n int) {
+// countTwice counts calls of what nobody has asked for any more, beyond one each.
+func (t *tools) countTwice() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, times := range t.ran {
@@ -191,21 +191,21 @@ func (t *tools) twice() (n int) {
 	return n
 }
 
-// server returns the MCP server of the tool.
-func (t *tools) server() *toolserver.Server {
+// mcpServer returns the MCP server of the tool.
+func (t *tools) mcpServer() *toolserver.Server {
 	annotations := fmt.Sprintf(`"readOnlyHint":%t,"destructiveHint":false,"idempotentHint":%t`, !t.writes, !t.writes)
-	return &toolserver.Server{Name: t.tool, List: toolserver.Tool(t.tool, "Counts its calls.", toolserver.Argument("order", "string"), annotations), Call: t.call}
+	return &toolserver.Server{Name: t.tool, List: toolserver.Tool(t.tool, "Counts its calls.", toolserver.Argument("order", "string"), annotations), Call: t.runTool}
 }
 
-// call runs the tool.
-func (t *tools) call(w http.ResponseWriter, _ *http.Request, c toolserver.Call) toolserver.Reply {
+// runTool runs the tool.
+func (t *tools) runTool(w http.ResponseWriter, _ *http.Request, c toolserver.Call) toolserver.Reply {
 	var args struct{ Order string }
 	_ = json.Unmarshal(c.Arguments, &args)
 	fault := ""
 	if rand.IntN(100) < t.faults {
 		fault = []string{"unavailable", "lost", "error"}[rand.IntN(3)]
 	}
-	n := t.count(args.Order, fault)
+	n := t.countCall(args.Order, fault)
 	switch fault {
 	case "unavailable":
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -218,8 +218,8 @@ func (t *tools) call(w http.ResponseWriter, _ *http.Request, c toolserver.Call) 
 	return toolserver.Text(fmt.Sprint("done, number ", n))
 }
 
-// count counts a call, and how it ends.
-func (t *tools) count(order, fault string) int {
+// countCall counts a call, and how it ends.
+func (t *tools) countCall(order, fault string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all++

@@ -33,7 +33,7 @@ type user struct {
 	limits       string // class
 	token        bool   // shows a token, not a key
 	h2           bool
-	shown        atomic.Pointer[credentials]
+	credentials  atomic.Pointer[credentials]
 	http         atomic.Pointer[http.Client]
 	turns        atomic.Int64
 }
@@ -44,8 +44,8 @@ type credentials struct {
 	season int64  // place.season when it was new
 }
 
-// late says whether what was shown may not count any more: it does until the time after the next.
-func (c *credentials) late(season int64) bool { return season >= c.season+2 }
+// isOutdated says whether what was shown may not count any more: it does until the time after the next.
+func (c *credentials) isOutdated(season int64) bool { return season >= c.season+2 }
 
 // newUser returns number n. Of ten users of a tenant one asks more than it may.
 func newUser(p *place, plan *plan, l *ledger, n int) *user {
@@ -56,7 +56,7 @@ func newUser(p *place, plan *plan, l *ledger, n int) *user {
 	if plan.plain {
 		u.token, u.h2 = false, false
 	}
-	u.shown.Store(new(credentials))
+	u.credentials.Store(new(credentials))
 	u.connect()
 	return u
 }
@@ -81,15 +81,15 @@ func (l *ledger) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return conn, err
 }
 
-// work asks until the time is over, and returns when all its turns have ended.
-func (u *user) work(ctx context.Context, until time.Time) {
+// askUntil asks until the time is over, and returns when all its turns have ended.
+func (u *user) askUntil(ctx context.Context, until time.Time) {
 	var turns sync.WaitGroup
 	defer turns.Wait()
 	if u.plan.rate == 0 {
 		for range u.plan.width {
 			turns.Go(func() {
 				for ctx.Err() == nil && time.Now().Before(until) {
-					u.turn(ctx)
+					u.runTurn(ctx)
 				}
 			})
 		}
@@ -105,7 +105,7 @@ func (u *user) work(ctx context.Context, until time.Time) {
 		places <- struct{}{} // a slow gateway is asked less
 		turns.Go(func() {
 			defer func() { <-places }()
-			u.turn(ctx)
+			u.runTurn(ctx)
 		})
 	}
 }
@@ -120,8 +120,8 @@ type fate struct {
 	slow   bool
 }
 
-// next says what the next turn is to be.
-func (u *user) next() (o order, f fate) {
+// nextOrder says what the next turn is to be.
+func (u *user) nextOrder() (o order, f fate) {
 	p := u.plan
 	o = order{id: fmt.Sprintf("%s.%d", u.name, u.turns.Add(1)), words: 8, size: 24, every: 5 * time.Millisecond}
 	if p.plain {
@@ -141,15 +141,15 @@ func (u *user) next() (o order, f fate) {
 // patience bounds a stream, and what a client does to learn its end.
 const patience = 2 * time.Minute
 
-// turn asks once.
-func (u *user) turn(ctx context.Context) {
+// runTurn asks once.
+func (u *user) runTurn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	o, f := u.next()
+	o, f := u.nextOrder()
 	v := &view{}
-	err := u.first(ctx, o, f, v)
+	err := u.sendFirst(ctx, o, f, v)
 	if no, ok := errors.AsType[*refusal](err); ok {
-		u.ledger.refused(no)
+		u.ledger.countRefusal(no)
 		// As a client of good manners, but no longer than the run can wait.
 		_ = scenario.Pause(ctx, min(time.Second, max(20*time.Millisecond, no.Wait)))
 		return
@@ -161,13 +161,13 @@ func (u *user) turn(ctx context.Context) {
 	cut := !left && v.dones == 0 && u.plan.store != "none"
 	if left || cut { // it comes back for the end of what went on without it
 		_ = scenario.Pause(ctx, time.Duration(rand.IntN(1000))*time.Millisecond)
-		err = u.follow(ctx, v)
+		err = u.followTurn(ctx, v)
 	}
-	u.ledger.ended(u, o, v, left, cut, err)
+	u.ledger.countTurn(u, o, v, left, cut, err)
 }
 
-// first sends the request and reads what comes.
-func (u *user) first(ctx context.Context, o order, f fate, v *view) error {
+// sendFirst sends the request and reads what comes.
+func (u *user) sendFirst(ctx context.Context, o order, f fate, v *view) error {
 	ctx, leave := context.WithCancel(ctx) // closes the stream of a client that leaves
 	defer leave()
 	body := map[string]any{"input": o.String(), "accumulated": false}
@@ -175,7 +175,7 @@ func (u *user) first(ctx context.Context, o order, f fate, v *view) error {
 		body["on_disconnect"] = "cancel"
 	}
 	seen := 0
-	return u.stream(ctx, http.MethodPost, "/chat/stream", body, "", v, func(e events.Event) bool {
+	return u.readStream(ctx, http.MethodPost, "/chat/stream", body, "", v, func(e events.Event) bool {
 		v.accept(e)
 		if f.slow {
 			_ = scenario.Pause(ctx, 10*time.Millisecond)
@@ -185,14 +185,14 @@ func (u *user) first(ctx context.Context, o order, f fate, v *view) error {
 	})
 }
 
-// follow reads the rest of a turn, or all of it again, from its log.
-func (u *user) follow(ctx context.Context, v *view) error {
+// followTurn reads the rest of a turn, or all of it again, from its log.
+func (u *user) followTurn(ctx context.Context, v *view) error {
 	last := fmt.Sprint(v.turn, ":", v.last)
 	if rand.IntN(2) == 0 {
 		*v, last = view{task: v.task, turn: v.turn}, ""
 	}
 	for v.dones == 0 {
-		err := u.stream(ctx, http.MethodGet, "/tasks/"+v.task+"/events?turn="+v.turn, nil, last, v, func(e events.Event) bool { v.accept(e); return true })
+		err := u.readStream(ctx, http.MethodGet, "/tasks/"+v.task+"/events?turn="+v.turn, nil, last, v, func(e events.Event) bool { v.accept(e); return true })
 		if err != nil || v.dones > 0 {
 			return err
 		}
@@ -216,14 +216,14 @@ type refusal struct {
 // Error names it.
 func (e *refusal) Error() string { return fmt.Sprint(e.Status, " ", e.Type) }
 
-// stream sends a request and gives its events to each. The error is a *refusal, or that of a
+// readStream sends a request and gives its events to each. The error is a *refusal, or that of a
 // connection without a reply. How a stream has ended is noted in v.
-func (u *user) stream(ctx context.Context, method, path string, body map[string]any, last string, v *view, each func(events.Event) bool) error {
+func (u *user) readStream(ctx context.Context, method, path string, body map[string]any, last string, v *view, each func(events.Event) bool) error {
 	for {
-		shown, began := u.shown.Load(), time.Now()
-		resp, err := u.send(ctx, method, path, body, last, shown.text)
+		shown, began := u.credentials.Load(), time.Now()
+		resp, err := u.sendRequest(ctx, method, path, body, last, shown.text)
 		if err != nil {
-			if !u.ledger.unanswered(ctx, u, err, time.Since(began)) {
+			if !u.ledger.mayResend(ctx, u, err, time.Since(began)) {
 				return err
 			}
 			continue
@@ -236,16 +236,16 @@ func (u *user) stream(ctx context.Context, method, path string, body map[string]
 		switch {
 		case no == nil:
 			return nil
-		case no.Status == http.StatusUnauthorized && shown.late(u.season.Load()):
-			u.ledger.late() // it was replaced twice on the way
+		case no.Status == http.StatusUnauthorized && shown.isOutdated(u.season.Load()):
+			u.ledger.countLate() // it was replaced twice on the way
 		default:
 			return no
 		}
 	}
 }
 
-// send sends a request, and returns the reply.
-func (u *user) send(ctx context.Context, method, path string, body map[string]any, last, shown string) (*http.Response, error) {
+// sendRequest sends a request, and returns the reply.
+func (u *user) sendRequest(ctx context.Context, method, path string, body map[string]any, last, shown string) (*http.Response, error) {
 	var text []byte
 	if body != nil {
 		text, _ = json.Marshal(body)
@@ -263,7 +263,7 @@ func (u *user) send(ctx context.Context, method, path string, body map[string]an
 	}
 	resp, err := u.http.Load().Do(req)
 	if err == nil {
-		u.ledger.answered(resp)
+		u.ledger.countReply(resp)
 	}
 	return resp, err
 }
@@ -299,8 +299,8 @@ type usage struct {
 	Thinking int `json:"thinking_tokens"`
 }
 
-// all is what limits count.
-func (u usage) all() int { return u.Input + u.Output + u.Thinking }
+// totalTokens is what limits count.
+func (u usage) totalTokens() int { return u.Input + u.Output + u.Thinking }
 
 // call is a tool call as it was reported last.
 type call struct {

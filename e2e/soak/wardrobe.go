@@ -17,20 +17,20 @@ type wardrobe struct {
 	last     []credential.Entry // that were new the last time
 }
 
-// write replaces the file by one with the operator's key, the last ones and new ones, as one
+// writeKeys replaces the file by one with the operator's key, the last ones and new ones, as one
 // step: the gateway may look at any moment.
-func (w *wardrobe) write(fresh []credential.Entry) error {
+func (w *wardrobe) writeKeys(fresh []credential.Entry) error {
 	all := append(append([]credential.Entry{w.operator}, w.last...), fresh...)
 	text, err := json.Marshal(map[string]any{"keys": all})
 	if err != nil {
 		return err
 	}
 	w.last = fresh
-	return replace(w.path, text)
+	return replaceFile(w.path, text)
 }
 
-// replace writes a file that is there whole or as it was before.
-func replace(path string, content []byte) error {
+// replaceFile writes a file that is there whole or as it was before.
+func replaceFile(path string, content []byte) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, content, 0o600); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(path), err)

@@ -31,13 +31,13 @@ type Call struct {
 type Reply string
 
 // Text is the result of a tool, which says text.
-func Text(text string) Reply { return result(text, "") }
+func Text(text string) Reply { return toolResult(text, "") }
 
 // Failure is the result of a tool that has failed, and says why.
-func Failure(text string) Reply { return result(text, `"isError":true,`) }
+func Failure(text string) Reply { return toolResult(text, `"isError":true,`) }
 
-// result puts text into a result, behind other members.
-func result(text, members string) Reply {
+// toolResult puts text into a result, behind other members.
+func toolResult(text, members string) Reply {
 	quoted, _ := json.Marshal(text) // of a string it cannot fail
 	return Reply(fmt.Sprintf(`"result":{%s"content":[{"type":"text","text":%s}]}`, members, quoted))
 }
@@ -70,7 +70,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	reply := s.reply(w, r, &req)
+	reply := s.answerMethod(w, r, &req)
 	if reply == "" {
 		return
 	}
@@ -88,8 +88,8 @@ type request struct {
 	}
 }
 
-// reply answers a method. What a gateway asks besides it can do without.
-func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *request) Reply {
+// answerMethod answers a method. What a gateway asks besides it can do without.
+func (s *Server) answerMethod(w http.ResponseWriter, r *http.Request, req *request) Reply {
 	switch req.Method {
 	case "initialize":
 		return Reply(fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":%q,"version":"1"}}`, req.Params.ProtocolVersion, s.Name))

@@ -92,7 +92,7 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 		case <-time.After(time.Second):
 		}
 		before := t.last
-		if resp, err = t.rest(ctx); err != nil {
+		if resp, err = t.resume(ctx); err != nil {
 			continue // a gateway may be back there soon
 		}
 		if code, err = t.read(resp); t.last != before {
@@ -109,8 +109,8 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 // within 21 seconds with the turns of one that died.
 const maxTries = 30
 
-// rest asks for what follows the last event.
-func (t *turn) rest(ctx context.Context) (*http.Response, error) {
+// resume asks for what follows the last event.
+func (t *turn) resume(ctx context.Context) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.gateway+"/chat/stream", nil)
 	if err != nil {
 		return nil, err
