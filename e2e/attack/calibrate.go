@@ -24,8 +24,8 @@ import (
 // quiet is how long the reference work takes on a quiet core (3 GHz, 2026-11).
 const quiet = 20 * time.Millisecond
 
-// slowness returns how many times as long as on a quiet machine the reference work takes, on
-// all cores at once. It is 1 at least: a fast machine makes no limit stricter.
+// slowness returns how many times as long as on a quiet machine the reference work takes, on all
+// cores at once. It is at least 1, so that a fast machine does not make a limit stricter.
 func slowness() float64 {
 	var wg sync.WaitGroup
 	begin := time.Now()
@@ -55,7 +55,7 @@ func (r *run) scaledLimit(limit time.Duration) time.Duration {
 	return time.Duration(float64(limit) * r.slow).Round(time.Millisecond)
 }
 
-// withinCPU notes how much CPU time something took. limit is that of a quiet machine; others
+// withinCPU records how much CPU time something took. limit is that of a quiet machine; others
 // make work dearer, but not by the time that they take themselves.
 func (r *run) withinCPU(what string, elapsed, limit time.Duration) {
 	const times = 5
@@ -68,8 +68,8 @@ func (r *run) withinCPU(what string, elapsed, limit time.Duration) {
 	r.Check(what, elapsed <= limit, "<= "+limit.String(), "%s", scenario.Short(elapsed))
 }
 
-// floorFlag makes this program the floor: a server of the standard library that refuses
-// all, which is the least that a refusal can cost on this machine.
+// floorFlag makes this program the floor: a server of the standard library that refuses every
+// request, at the least cost on this machine.
 const floorFlag = "--floor"
 
 // serveFloor refuses until its stdin ends.

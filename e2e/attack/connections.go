@@ -1,6 +1,6 @@
-// This file has the attacks on connections: bodies that never come, connections that are
-// half closed, methods and paths that monitors use. They write bytes and do not use an HTTP
-// client, since a client would not send what an attacker sends.
+// This file has the attacks on connections: bodies that never come, connections that are half
+// closed, methods and paths that monitors use. They write bytes without an HTTP client, because a
+// client would not send the bytes of an attacker.
 
 package main
 
@@ -20,7 +20,7 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// link is a connection on which a scenario writes what it likes.
+// link is a connection for arbitrary bytes.
 //
 // Its deadline is that of the scenario.
 type link struct {
@@ -45,7 +45,7 @@ func newLink(conn net.Conn) *link {
 	return &link{conn.(*net.TCPConn), bufio.NewReaderSize(conn, 1<<10)}
 }
 
-// close closes the connection. nil has none.
+// close closes the connection; l may be nil.
 func (l *link) close() {
 	if l != nil {
 		_ = l.Close()
@@ -67,8 +67,8 @@ func (l *link) exchange(request string) (got reply, closing bool) {
 	return reply{status: resp.StatusCode, body: string(body), err: plainError(err)}, resp.Close
 }
 
-// statusOf sends a request and returns the status of a reply whose body may last, 0 if
-// there is none.
+// statusOf sends a request and returns the reply's status, or 0 without a reply. The body of the
+// reply may last.
 func (l *link) statusOf(request string) int {
 	_, _ = io.WriteString(l, request)
 	resp, err := http.ReadResponse(l.in, nil)
@@ -78,7 +78,7 @@ func (l *link) statusOf(request string) int {
 	return resp.StatusCode
 }
 
-// rawTurn is a turn as bytes on the wire.
+// rawTurn returns a turn as bytes on the wire.
 func rawTurn(input string) string {
 	body := fmt.Sprintf(`{"input":%q,"accumulated":false}`, input)
 	return fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -104,8 +104,8 @@ func (r *run) openConnections(g *gateway, n int, request func(i int) string) (op
 	return open
 }
 
-// announcedRequests are requests that announce a body which never comes. All but the last
-// get a reply without it.
+// announcedRequests returns requests that announce a body which never comes. All but the last get a
+// reply without it.
 //
 // The last one is a turn, whose body the gateway waits for.
 func announcedRequests() (all []string) {
@@ -156,7 +156,7 @@ func (r *run) untilClosed(g *gateway, request string) time.Duration {
 	return time.Since(begin)
 }
 
-// halfBodies sends bodies without their end, which must not pile up in memory.
+// halfBodies sends bodies without their end. They must not pile up in memory.
 func halfBodies(r *run) {
 	const crowded, announced, sent = 4000, 131_072, 131_009
 	if !r.canOpen(crowded + 500) {
@@ -221,7 +221,7 @@ func headRequests(r *run) {
 	r.Exactly("status of HEAD /chat/stream", g.fetch(5*time.Second, http.MethodHead, "/chat/stream", "").status, http.StatusMethodNotAllowed)
 }
 
-// diagStream holds /diag/sse to what holds for a turn.
+// diagStream checks that /diag/sse obeys the rules of a turn.
 func diagStream(r *run) {
 	const long = "GET /diag/sse?ticks=2&interval_ms=300000 HTTP/1.1\r\nHost: x\r\n"
 	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1", "SLUICE_DRAIN_TIMEOUT=6s"}})

@@ -14,22 +14,22 @@ import (
 	"sluice/e2e/toolserver"
 )
 
-// question is what the gateway asks the fake model.
+// question is a request of the gateway to the fake model.
 type question struct {
 	*http.Request
 	body string
 }
 
-// mentions says whether the question is about text.
+// mentions reports whether the question is about text.
 func (q question) mentions(text string) bool { return strings.Contains(q.body, text) }
 
-// hasResults says whether the question brings results of calls.
+// hasResults reports whether the question brings results of calls.
 func (q question) hasResults() bool { return q.mentions(`"functionResponse"`) }
 
 // model is a fake of the Gemini API. Its chunks are given to say.
 //
-// It is called for each question, at the same time for several turns. What it says is
-// flushed at once.
+// It is called for each question, at the same time for several turns. Each chunk is flushed at
+// once.
 type model func(q question, say func(chunk string))
 
 // ServeHTTP reads the request and has the model write events, each flushed.
@@ -50,20 +50,20 @@ func answerPlain(_ question, say func(string)) { say(textAnswer("Fine.")) }
 
 const goodUsage = `{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}`
 
-// textAnswer is a whole answer.
+// textAnswer returns a whole answer with a text.
 func textAnswer(s string) string { return wholeAnswer(fmt.Sprintf(`[{"text":%q}]`, s), goodUsage) }
 
-// wholeAnswer is the one chunk of a whole answer, in Gemini's form.
+// wholeAnswer returns the one chunk of a whole answer, in Gemini's form.
 func wholeAnswer(parts, usage string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":` + parts + `},"finishReason":"STOP","index":0}],"usageMetadata":` + usage + `}`
 }
 
-// partialAnswer is an answer that continues.
+// partialAnswer returns the chunk of an answer that continues.
 func partialAnswer(parts string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":` + parts + `},"index":0}]}`
 }
 
-// callAnswer is an answer that calls one tool. arguments is JSON.
+// callAnswer returns an answer that calls one tool. arguments is JSON.
 func callAnswer(tool, arguments string) string {
 	name, _ := json.Marshal(tool)
 	return wholeAnswer(fmt.Sprintf(`[{"functionCall":{"name":%s,"args":%s}}]`, name, arguments), goodUsage)
@@ -95,5 +95,5 @@ func (t *tools) mcpServer() *toolserver.Server {
 	}}
 }
 
-// toolEntry is a line of such a list.
+// toolEntry returns a tool for the list of a server.
 func toolEntry(name, schema string) string { return toolserver.Tool(name, "of the attack", schema, "") }

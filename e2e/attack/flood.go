@@ -1,9 +1,9 @@
-// This file has the floods by those who may ask little or nothing: what they send must cost
-// the others nothing that these can see. The machine is shared with who sends the flood, so
-// the others are compared with themselves while the same flood goes to a server that refuses
-// all, in turns, and what is allowed of it to the gateway: the difference is what is refused. Each round gives a ratio of its two windows, and
-// what disturbs the machine for a while disturbs one round, not the median of them. Who is refused,
-// and who is not, is counted.
+// This file has the floods by clients with few or no rights: the other clients must not notice
+// them. The sender shares the machine. So the others are measured in turns: with the flood on the
+// gateway, and with the flood on a server that refuses all. The allowed part always goes to the
+// gateway, so that the difference is the cost of the refusals. Each round gives a ratio of its two
+// windows, and a short disturbance of the machine changes one round, not the median of them.
+// Refused and accepted requests are counted.
 
 package main
 
@@ -32,7 +32,7 @@ type flood struct {
 	rate   int                // requests a second
 	may    int                // of them those that are allowed, whatever comes besides
 	head   func(n int) string // lines of the head of request n, each with its end
-	cheap  bool               // nearly all of it costs no more than a refusal
+	cheap  bool               // nearly all of it costs as little as a refusal
 	others []string           // head of each of the others, "Name: value"; empty: none
 	// most is how many requests may be something else than refused, of a flood that was sent for
 	// so long; whole is the time with the windows between.
@@ -40,7 +40,7 @@ type flood struct {
 }
 
 const (
-	rounds = 6                       // in which the others are without a flood, with one elsewhere, and with one
+	rounds = 6                       // each without a flood, with a flood elsewhere, and with a flood
 	window = 1200 * time.Millisecond // of each
 	// senders are the connections of a flood. As many may be past a limit before the first counts.
 	senders = 16
@@ -79,7 +79,7 @@ func greedyTenant(r *run) {
 		most: func(sent, _ time.Duration) int { return rounds*allowed + int(sent.Seconds()*allowed) + senders }})
 }
 
-// oneAddress sends, without a credential, twenty times what an address may.
+// oneAddress sends twenty times the limit of an address, without a credential.
 func oneAddress(r *run) {
 	const allowed = 100 // a second
 	issuer := &credential.Issuer{URL: "http://issuer.attack"}
@@ -89,16 +89,15 @@ func oneAddress(r *run) {
 		most: func(sent, _ time.Duration) int { return rounds*allowed + int(sent.Seconds()*allowed) + senders }})
 }
 
-// guardedOverload is overload where all must show who they are, and everything is counted that
-// limits can count: what admission promises holds there too.
+// guardedOverload is overload with authentication and with every limit that can count: admission
+// must hold its promises there too.
 func guardedOverload(r *run) {
 	const most = "{requests: 1000000/s, streams: 1000000, tokens: [1000000000/m]}"
 	env, heads := r.guardSettings(&credential.Issuer{URL: "http://issuer.attack"}, fmt.Sprintf("tenants: {fair: {limits: wide}}\nlimits: {user: %s, classes: {wide: %s}, global: %s}\n", most, most, most))
 	r.judgeOverload(env, "--header="+heads[0])
 }
 
-// startGuarded starts a gateway that asks who sends a request, and returns what eight users who may
-// ask have to show.
+// startGuarded starts a gateway that requires credentials, and returns the headers of eight users.
 func (r *run) startGuarded(issuer *credential.Issuer, config string, methods ...string) (*gateway, []string) {
 	env, heads := r.guardSettings(issuer, config, methods...)
 	return r.mustStart(options{env: env}), heads
@@ -136,7 +135,7 @@ func (r *run) guardSettings(issuer *credential.Issuer, config string, methods ..
 	return []string{"SLUICE_CONFIG=" + filepath.Join(dir, "sluice.yaml"), "SLUICE_AUTH=required"}, heads
 }
 
-// withstand floods a gateway, and notes what it cost the others and the gateway.
+// withstand floods a gateway, and records the cost for the others and for the gateway.
 func (r *run) withstand(g *gateway, f flood) {
 	if l, err := net.Listen("tcp", floodFrom+":0"); err != nil {
 		r.Lack("the address " + floodFrom)
@@ -149,7 +148,7 @@ func (r *run) withstand(g *gateway, f flood) {
 		s.others[n] = &http.Client{Transport: &http.Transport{}}
 		r.AtEnd(s.others[n].CloseIdleConnections)
 	}
-	s.measureRound(nil) // what is made at first use is there
+	s.measureRound(nil) // makes everything that is made at first use
 	m := s.measureRounds()
 	s.judgeRefusals(m, f.most(m.under.elapsed, m.total))
 	for try := 1; try < 3 && quartile(m.slowest, 2) > unseen; try++ {
@@ -175,12 +174,12 @@ func quartile(values []float64, number int) float64 {
 	return (values[n*number/4] + values[(n*number+3)/4]) / 2
 }
 
-// formatQuartiles is the median of values, and the other two quartiles.
+// formatQuartiles returns the median of values with the other two quartiles, as text.
 func formatQuartiles(values []float64) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", quartile(values, 2), quartile(values, 1), quartile(values, 3))
 }
 
-// measured is what was measured in turns.
+// measured has the results of the rounds.
 type measured struct {
 	quiet, elsewhere, under spell
 	total                   time.Duration // of all windows
@@ -189,7 +188,7 @@ type measured struct {
 	slowest, typical []float64
 }
 
-// add adds what was measured once more.
+// add adds the results of further rounds.
 func (m *measured) add(o measured) {
 	m.quiet.add(o.quiet)
 	m.elsewhere.add(o.elsewhere)
@@ -233,7 +232,7 @@ type siege struct {
 	sent   int // requests of the flood so far: no two are equal
 }
 
-// spell is what was measured of one kind of window.
+// spell has the results of one kind of window.
 type spell struct {
 	first   []time.Duration // of the others, to their first text
 	failed  []string        // turns of the others
@@ -257,16 +256,16 @@ func (p *spell) add(o spell) {
 	p.ours += o.ours
 }
 
-// p99 is that of the others' first texts.
+// p99 returns the p99 of the others' first texts.
 func (p *spell) p99() time.Duration { return p.percentile(99) }
 
-// percentile is the time within which so many in a hundred of the first texts came.
+// percentile returns the time within which that percentage of the first texts came.
 func (p *spell) percentile(percent int) time.Duration {
 	slices.Sort(p.first)
 	return p.first[len(p.first)*percent/100]
 }
 
-// countReplies is how many replies the flood got.
+// countReplies returns how many replies the flood got.
 func (p *spell) countReplies() (n int) {
 	for _, m := range p.replies {
 		n += m
@@ -274,8 +273,8 @@ func (p *spell) countReplies() (n int) {
 	return n
 }
 
-// measureRound has the others ask for a while. at gets the flood meanwhile, but for what the gateway
-// allows of it, which goes there; nil: there is none.
+// measureRound has the others ask for a while. at gets the flood meanwhile, except its allowed
+// part, which goes to the gateway. With nil the window is quiet.
 func (s *siege) measureRound(at *gateway) (p spell) {
 	ctx, cancel := context.WithTimeout(s.Ctx, window)
 	defer cancel()
@@ -322,8 +321,8 @@ func (s *siege) measureRound(at *gateway) (p spell) {
 	return p
 }
 
-// askTurn is a turn of one of the others: the time to its first text. A turn that ends otherwise
-// than well is an error.
+// askTurn runs a turn of one of the others, and returns the time to its first text. A turn that
+// ends otherwise than well is an error.
 func (s *siege) askTurn(client *http.Client, head string) (first time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(s.Ctx, 30*time.Second)
 	defer cancel()
@@ -357,9 +356,9 @@ func (s *siege) askTurn(client *http.Client, head string) (first time.Duration, 
 	return first, nil
 }
 
-// sendFlood sends requests, numbered from number, at a rate until ctx ends, over connections that stay,
-// and returns the replies by status. Of a second it sends at most its part: what the machine could
-// not send is lost.
+// sendFlood sends requests, numbered from number, at a rate until ctx ends, over connections that
+// stay, and returns the replies by status. In a second it sends at most the requests of that
+// second: requests that the machine could not send are lost.
 func (s *siege) sendFlood(ctx context.Context, at *gateway, rate, number int) map[int]int {
 	counts := make([]map[int]int, senders)
 	pause := time.Second * senders / time.Duration(rate)
@@ -376,7 +375,8 @@ func (s *siege) sendFlood(ctx context.Context, at *gateway, rate, number int) ma
 	return sum.replies
 }
 
-// sendConnection is one connection of a flood. Its requests are numbered from begin.
+// sendConnection sends one connection's requests of a flood, numbered from begin, and returns the
+// replies by status.
 func (s *siege) sendConnection(ctx context.Context, at *gateway, begin int, pause time.Duration) map[int]int {
 	replies := map[int]int{}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(floodFrom)}}
@@ -408,8 +408,8 @@ func (s *siege) sendConnection(ctx context.Context, at *gateway, begin int, paus
 	return replies
 }
 
-// judgeRefusals notes who was refused, and what that cost. most is how much of the flood may not have
-// been.
+// judgeRefusals records the refusals and their cost. most is how many requests of the flood may be
+// accepted.
 func (s *siege) judgeRefusals(m measured, most int) {
 	under := &m.under
 	s.Report("requests of the flood a second", "%.0f", float64(under.countReplies())/under.elapsed.Seconds())
@@ -422,8 +422,8 @@ func (s *siege) judgeRefusals(m measured, most int) {
 	s.judgeCost(&m.elsewhere, under)
 }
 
-// judgeCost notes the CPU time of a request of the flood. That of the others is left out, as they
-// asked alike in both kinds of windows.
+// judgeCost records the CPU time of a request of the flood. The CPU time of the others is left out,
+// as they asked alike in both kinds of windows.
 func (s *siege) judgeCost(elsewhere, under *spell) {
 	turn := elsewhere.cpu / time.Duration(len(elsewhere.first))
 	each := (under.cpu - turn*time.Duration(len(under.first))) / time.Duration(max(1, under.countReplies()))
@@ -439,7 +439,7 @@ func (s *siege) judgeCost(elsewhere, under *spell) {
 	}
 }
 
-// ofCore is a CPU time as a part of one core.
+// ofCore words a CPU time as a part of one core.
 func (p *spell) ofCore(cpu time.Duration) string {
 	return fmt.Sprintf("%.0f%%", 100*cpu.Seconds()/p.elapsed.Seconds())
 }

@@ -1,5 +1,5 @@
-// This file asks what a page of another origin can make a browser send, and whether that
-// runs a turn. The headers are written down, as no browser takes part.
+// This file sends the requests that a page of another origin can make a browser send, and checks
+// whether they run a turn. The headers are written down: a browser does not take part.
 
 package main
 
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// visit is a GET of a turn, with the headers that say who has sent it.
+// visit is a GET of a turn, with the headers that tell its sender.
 type visit struct {
 	name   string
 	header []string
@@ -24,8 +24,8 @@ const (
 	anEvents = "Accept: text/event-stream"
 )
 
-// visits are what Chromium sends, and what programs do. Over plain HTTP it sends no
-// Sec-Fetch headers, unless the host is localhost.
+// visits returns the headers that Chromium and programs send. Over plain HTTP Chromium does not
+// send Sec-Fetch headers, unless the host is localhost.
 func visits(own string) []visit {
 	return []visit{
 		{"img over http", []string{mozilla, anImage, "Referer: http://evil.test/"}, false},
@@ -48,7 +48,7 @@ func visits(own string) []visit {
 	}
 }
 
-// foreignPage sends what a page elsewhere can make a browser send.
+// foreignPage sends the requests that a page elsewhere can make a browser send.
 func foreignPage(r *run) {
 	o := options{model: callingModel("create_todo", `{"title":"eggs"}`)}.withTools(toolEntry("create_todo", `{"type":"object"}`))
 	g := r.mustStart(o)

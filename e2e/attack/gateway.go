@@ -1,6 +1,6 @@
-// This file starts the gateway as a process with an environment of its own, reads its log,
-// and asks it. Nothing of the surrounding environment reaches it, so that a setting of the
-// machine changes no row.
+// This file starts the gateway as a process with an environment of its own, reads its log, and asks
+// it. The surrounding environment does not reach it, so that a setting of the machine cannot change
+// a row.
 
 package main
 
@@ -86,7 +86,7 @@ func (r *run) startGateway(o options) (*gateway, error) {
 	return g, nil
 }
 
-// mustStart starts a gateway that has no reason not to start.
+// mustStart starts a gateway, and ends the scenario if that fails.
 func (r *run) mustStart(o options) *gateway {
 	g, err := r.startGateway(o)
 	r.Must(err)
@@ -158,7 +158,7 @@ func (g *gateway) awaitListening() error {
 	return nil
 }
 
-// isAlive says whether the process runs.
+// isAlive reports whether the process runs.
 func (g *gateway) isAlive() bool {
 	select {
 	case <-g.ended:
@@ -203,7 +203,7 @@ func (g *gateway) awaitEvent(event string, limit time.Duration) (entry, error) {
 	}
 }
 
-// reply is what came back, if anything did.
+// reply is the answer to a request, if there was any.
 type reply struct {
 	status  int
 	body    string
@@ -236,7 +236,7 @@ func (g *gateway) fetch(limit time.Duration, method, path, body string, header .
 	return reply{status: resp.StatusCode, body: string(content), err: err}
 }
 
-// plainError says in a word what usually goes wrong.
+// plainError shortens the usual errors of a connection.
 func plainError(err error) error {
 	if request := (*url.Error)(nil); errors.As(err, &request) {
 		err = request.Err // without the address, which differs from run to run

@@ -1,6 +1,6 @@
-// This file has the attacks by number: idle connections, turns beyond all limits, readers
-// that do not read. Limits of time are wide, because the generator runs on the same
-// machine; what they distinguish is a gateway that copes from one that does not.
+// This file has the attacks by number: idle connections, turns beyond all limits, readers that do
+// not read. Limits of time are wide, because the generator runs on the same machine: they only
+// distinguish a gateway that copes from one that does not.
 
 package main
 
@@ -18,8 +18,8 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// ownShortage removes the gateway's descriptors, first with idle connections, then with turns.
-// Neither is the model's fault.
+// ownShortage removes the gateway's descriptors, first with idle connections, then with turns. The
+// model is not at fault.
 //
 // Its own lack of descriptors must not open the breaker of the model, which would refuse
 // turns when there is room again.
@@ -58,8 +58,8 @@ func ownShortage(r *run) {
 	r.checkBreaker(g)
 }
 
-// fillIdle opens up to n idle connections, until one gets no answer, and returns those
-// that are kept behind it. There is at least one, and the last is open.
+// fillIdle opens up to n idle connections, and stops at the first one without an answer. It returns
+// those that the gateway has left open. There is at least one, and the last is open.
 func (r *run) fillIdle(g *gateway, n int) (idle []*link) {
 	for range n {
 		l := r.dial(g)
@@ -85,8 +85,8 @@ func (r *run) fillIdle(g *gateway, n int) (idle []*link) {
 
 // refusals asks for more than there are places, on connections that stay.
 //
-// A refusal must be cheap, keep its connection and not fill the log: it is what a gateway
-// does most when it is full.
+// A refusal must be cheap, keep its connection and not fill the log: a full gateway sends little
+// else.
 func refusals(r *run) {
 	const n = 4000
 	g := r.startFull()
@@ -171,14 +171,15 @@ func slowReaders(r *run) {
 	r.Check("memory each", each < 256, "< 256 KiB", "%d KiB", each)
 }
 
-// overload begins five times as many turns as the gateway has shown to carry, and
-// measures from 5 s after that. The generator takes its share of the machine and
-// others take theirs, so the peak is measured before and after, the lower one counts, and
-// what is answered is compared by the CPU time that the gateway got for it, without that of
-// its refusals: they are measured at the same rate, and bounded by the least there is.
+// overload begins five times as many turns as the gateway has shown to carry, and measures from 5 s
+// after that. The generator and other programs take their share of the machine. So the peak is
+// measured before and after, and the lower one counts. The answered turns are compared by the
+// gateway's CPU time, without that of its refusals. The cost of a refusal is measured at the same
+// rate, and must stay near the least possible one.
 func overload(r *run) { r.judgeOverload(nil) }
 
-// judgeOverload is the row for a gateway with further settings. header is what loadtest shows it.
+// judgeOverload fills the row for a gateway with further settings. header has the flags of loadtest
+// for credentials.
 func (r *run) judgeOverload(env []string, header ...string) {
 	if !r.canOpen(15_000) {
 		return
@@ -218,11 +219,11 @@ type loadReport struct {
 	} `json:"first_text"`
 }
 
-// turnsPerSecond is how many turns a second got a text.
+// turnsPerSecond returns how many turns a second got a text.
 func (l loadReport) turnsPerSecond() float64 { return l.FirstText.Count / l.Seconds }
 
-// loadPerCPU is load, and how many turns were answered for each second of the gateway's CPU time
-// but what refusals must cost; 0: that is not known.
+// loadPerCPU runs mustLoad, and also returns how many turns were answered for each second of the
+// gateway's CPU time, without that of refusals. 0: that is unknown.
 func (r *run) loadPerCPU(g *gateway, refusal time.Duration, flags ...string) (loadReport, float64) {
 	before, _ := g.usage()
 	report := r.mustLoad(g, flags...)
@@ -234,8 +235,8 @@ func (r *run) loadPerCPU(g *gateway, refusal time.Duration, flags ...string) (lo
 	return report, report.FirstText.Count / spent.Seconds()
 }
 
-// refusalCost is the CPU time of a refusal by a server that is full, under a load: one request
-// after the other costs a server less than thousands at once; 0: that is not known.
+// refusalCost returns the CPU time of a refusal by a full server under a load, or 0 if it is
+// unknown. One request after the other costs a server less than thousands at once.
 func (r *run) refusalCost(g *gateway, flags ...string) time.Duration {
 	before, _ := g.usage()
 	report := r.runLoadtest(g, append(flags, "--duration=3s")...)
@@ -246,7 +247,7 @@ func (r *run) refusalCost(g *gateway, flags ...string) time.Duration {
 	return (after.cpu - before.cpu) / time.Duration(report.Streams.Refused)
 }
 
-// mustLoad is the report of a load in which turns are answered.
+// mustLoad runs loadtest, and ends the scenario if no turn was answered.
 func (r *run) mustLoad(g *gateway, flags ...string) loadReport {
 	report := r.runLoadtest(g, flags...)
 	if report.FirstText.Count == 0 {

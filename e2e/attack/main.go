@@ -1,11 +1,11 @@
-// Attack starts a built gateway as a process, does to it what has once broken it,
-// and prints what it measured as a table. scripts/attack.sh builds and runs it.
+// Attack starts a built gateway as a process, repeats the attacks that have once broken it, and
+// prints its measurements as a table. scripts/attack.sh builds and runs it.
 //
 //	attack BINARY [ROW...]
 //
-// The exit code is 0 if every row is ok, 1 if one is broken, 2 if it was called
-// wrongly. What this machine cannot show is printed as skipped. It imports nothing of
-// the gateway and knows its wire only, so that it can judge any build of it.
+// The exit code is 0 if every row is ok, 1 if one is broken, 2 if it was called wrongly. Figures
+// that this machine cannot show are printed as skipped. It imports nothing of the gateway and knows
+// its wire only, so that it can judge any build of it.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 // patience bounds a scenario: a gateway that hangs is killed, and its row is broken.
 const patience = 120 * time.Second
 
-// named is one attack, named after what it is about.
+// named is an attack with its name.
 type named = scenario.Named[*run]
 
-// scenarios are all rows, in the order in which they run.
+// scenarios returns all rows, in running order.
 func scenarios() []named {
 	return []named{
 		{Name: "unread body", Do: unreadBody},
@@ -59,7 +59,7 @@ func scenarios() []named {
 	}
 }
 
-// main stops what runs when it is interrupted.
+// main runs the program; an interrupt ends it in order.
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == floorFlag {
 		serveFloor()
@@ -92,8 +92,8 @@ func parseArgs(args []string) ([]named, error) {
 
 // performRow runs one scenario and ends whatever it has started.
 //
-// What a scenario has started is ended also if it panics with something else than failure,
-// before the panic continues.
+// If a scenario panics for another reason than a failure, its processes are ended before the panic
+// continues.
 func performRow(ctx context.Context, binary string, s named) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,4 +1,4 @@
-// This file reads what a process has used out of Linux's /proc. Elsewhere figures that need
+// This file reads the used resources of a process from Linux's /proc. Elsewhere figures that need
 // it are skipped and not failed.
 
 package main
@@ -13,13 +13,13 @@ import (
 	"sluice/e2e/proc"
 )
 
-// usage is what a process has used so far.
+// usage is the resources that a process has used so far.
 type usage struct {
 	cpu  time.Duration
 	peak int64 // bytes of memory at most
 }
 
-// usage is that of the gateway.
+// usage returns the usage of the gateway.
 func (g *gateway) usage() (usage, error) { return usageOf(g.cmd.Process.Pid) }
 
 // usageOf reads Linux's /proc; elsewhere it is an error.
@@ -32,7 +32,7 @@ func usageOf(pid int) (usage, error) {
 	return usage{cpu, peak << 10}, err
 }
 
-// openFiles is the number of files that this process may open, 0 if it is not known.
+// openFiles returns how many files this process may open, or 0 if that is unknown.
 func openFiles() int {
 	n, err := procField("/proc/self/limits", "Max open files")
 	if err != nil {

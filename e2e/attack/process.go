@@ -69,7 +69,7 @@ func (r *run) awaitCompleted(g *gateway) {
 	r.Must(err)
 }
 
-// longestLine is the length of the longest line, in bytes.
+// longestLine returns the length of the longest line, in bytes.
 func longestLine(lines []string) (n int) {
 	for _, l := range lines {
 		n = max(n, len(strings.TrimSuffix(l, "\n")))
@@ -95,7 +95,7 @@ func bidi(r *run) {
 	r.Exactly("in the events' names of tools", inEvents, 0)
 }
 
-// countDisguised counts what is neither seen nor a plain line end.
+// countDisguised counts invisible characters and unusual line ends.
 func countDisguised(s string) (n int) {
 	for _, c := range s {
 		if c == '\u2028' || c == '\u2029' || unicode.Is(unicode.Cf, c) {

@@ -1,6 +1,6 @@
-// This file is the frame of a scenario: what it starts is ended with it, what it measures
-// becomes figures of its row. It is like testing.T, but the result is a table and not a
-// failure, since a row that is broken is what one wants to read.
+// This file is the frame of a scenario: it ends everything that the scenario started, and turns
+// measurements into figures of its row. It is like testing.T, but a broken row is a result of the
+// table and not a failure of the program.
 
 package main
 
@@ -16,32 +16,32 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// run is one scenario at work: what it has started, and what it has measured. As with
-// testing.T, a scenario ends where it cannot continue; see must.
+// run is a running scenario, with its processes and its figures. As with testing.T, a scenario ends
+// where it cannot continue; see Must.
 type run struct {
 	scenario.Run
 	slow float64 // how many times as long work takes as on a quiet machine
 }
 
-// atMost notes a count that may be less.
+// atMost records a count that may be less.
 func (r *run) atMost(what string, got, most int) {
 	r.Check(what, got <= most, fmt.Sprint("<= ", most), "%d", got)
 }
 
-// checkWithin notes how long something took. limit is that of a quiet machine.
+// checkWithin records how long something took. limit is that of a quiet machine.
 func (r *run) checkWithin(what string, elapsed, limit time.Duration) {
 	limit = r.scaledLimit(limit)
 	r.Check(what, elapsed < limit, "< "+limit.String(), "%s", scenario.Short(elapsed))
 }
 
-// checkTurn notes how a turn ended, and that it took less than limit, which is that of a quiet
+// checkTurn records how a turn ended, and whether it took less than limit. limit is that of a quiet
 // machine.
 func (r *run) checkTurn(what string, t turn, limit time.Duration, good ...string) {
 	limit = r.scaledLimit(limit)
 	r.Check(what, slices.Contains(good, t.endReason()) && t.elapsed < limit, strings.Join(good, "/")+" < "+limit.String(), "%s, %s", t.endReason(), scenario.Short(t.elapsed))
 }
 
-// checkHealth notes that /healthz answers within a second.
+// checkHealth records whether /healthz answers within a second.
 func (r *run) checkHealth(what string, g *gateway) {
 	const limit = time.Second
 	got := g.fetch(3*r.scaledLimit(limit), http.MethodGet, "/healthz", "")
@@ -52,15 +52,15 @@ func (r *run) checkHealth(what string, g *gateway) {
 	r.checkWithin(what, got.elapsed, limit)
 }
 
-// checkBreaker notes whether the model's circuit breaker has counted a failure.
+// checkBreaker records whether the model's circuit breaker has counted a failure.
 func (r *run) checkBreaker(g *gateway) {
 	state, err := g.breakerState()
 	r.Must(err)
 	r.Check("the model's breaker afterwards", state == "closed 0", "closed 0", "%s", state)
 }
 
-// checkCost notes the CPU time since before, and peak the most memory ever. What is 0 is
-// not looked at.
+// checkCost records the CPU time since before, and peak the most memory ever. A limit of 0 is not
+// checked.
 func (r *run) checkCost(g *gateway, before usage, cpu time.Duration, megabytes int) {
 	u, err := g.usage()
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *run) checkCost(g *gateway, before usage, cpu time.Duration, megabytes i
 	}
 }
 
-// canOpen says whether this process may open n files; it notes it if not.
+// canOpen reports whether this process may open n files; it records a skip if not.
 func (r *run) canOpen(n int) bool {
 	if have := openFiles(); have > 0 && have < n {
 		r.Skip("many connections", fmt.Sprintf("needs %d descriptors", n))
@@ -85,7 +85,7 @@ func (r *run) canOpen(n int) bool {
 	return true
 }
 
-// makeFolder is removed when the scenario ends.
+// makeFolder makes a folder that is removed when the scenario ends.
 func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-attack-")
 	r.Must(err)

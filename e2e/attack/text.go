@@ -65,8 +65,8 @@ func (r *run) formatText(g *gateway, channel, text string, times int) (time.Dura
 	return (after.cpu - before.cpu) / time.Duration(times), status
 }
 
-// markdownInATurn has a model say a bomb of 250,000 characters for a channel: the turn ends
-// in its time, and what a client leaves behind ends with it.
+// markdownInATurn has a model say a bomb of 250,000 characters for a channel. The turn must end in
+// time, and the work for clients that leave must end soon.
 func markdownInATurn(r *run) {
 	bomb := partialAnswer(`[{"text":"` + strings.Repeat("_a*", 2500) + `"}]`)
 	g := r.mustStart(options{env: []string{"SLUICE_REQUEST_TIMEOUT=3s"}, model: func(q question, say func(string)) {

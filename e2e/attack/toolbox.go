@@ -21,7 +21,7 @@ func (r *run) awaitTools(g *gateway) {
 	r.Must(err)
 }
 
-// objectSchema is a schema with n string properties that have these further members.
+// objectSchema returns a schema with n string properties that have these further members.
 func objectSchema(n int, members string) string {
 	properties := make([]string, n)
 	for i := range properties {

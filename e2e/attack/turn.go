@@ -56,8 +56,8 @@ func parseEvents(body string) (events []event) {
 	return events
 }
 
-// endReason says in a word how the turn ended: its finish reason, the fatal error before
-// it, or what became of it instead.
+// endReason returns in a word how the turn ended: its finish reason, the fatal error before it, or
+// the failure of the request.
 func (t turn) endReason() string {
 	if n := len(t.events); n > 0 && t.events[n-1].name == "done" {
 		reason := t.events[n-1].data.FinishReason

@@ -1,5 +1,5 @@
-// This file has the attacks by upstreams: figures that are not numbers, and a server that
-// closes each connection with GOAWAY, on which a client that dials again at once would spin.
+// This file has the attacks by upstreams: invalid figures, and a server that closes each connection
+// with GOAWAY. A client that dials again at once would spin on it.
 
 package main
 
@@ -55,7 +55,7 @@ func goAway(r *run) {
 	g := r.mustStart(options{env: []string{"GEMINI_BASE_URL=https://" + l.Addr().String(), "SSL_CERT_FILE=" + trusted, "SLUICE_MODEL_TIMEOUT=4s"}})
 	before, _ := g.usage()
 	r.checkTurn("a turn", g.runTurn("hi", 15*time.Second), 10*time.Second, "model_unavailable", "timeout")
-	// Three attempts, each of which may find a few connections that are just gone.
+	// Each of the three attempts may find a few connections that are just gone.
 	r.atMost("connections", int(conns.Load()), 24)
 	r.checkCost(g, before, 500*time.Millisecond, 100)
 }

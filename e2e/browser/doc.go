@@ -5,7 +5,7 @@
 // the example clients run as their readers would run them.
 //
 // The tests run wherever Chromium, Node and the npm packages are installed, which
-// scripts/browser-install.sh does; elsewhere they are skipped. With
-// SLUICE_REQUIRE_PEERS=1 it is a failure if one of them is missing. With -short all
-// of them are skipped. What the page looked like is in .artifacts/screenshots.
+// scripts/browser-install.sh does; elsewhere they are skipped. With SLUICE_REQUIRE_PEERS=1 it is a
+// failure if one of them is missing. With -short all of them are skipped. Pictures of the page are
+// in .artifacts/screenshots.
 package browser

@@ -11,15 +11,14 @@ import (
 	"path/filepath"
 )
 
-// program is what answers turns.
+// program is a program that answers turns.
 type program struct {
 	name string
 	path string
 	args []string
-	// store is what a gateway keeps turns in: memory or redis; empty: nothing.
+	// store is the gateway's store: memory, sqlite or redis; empty without a store.
 	store string
-	// floor programs know the turn and nothing else: what they cost, no gateway undercuts by
-	// being written better.
+	// floor programs know only the turn: a gateway cannot cost less by being written better.
 	floor bool
 }
 
@@ -64,7 +63,7 @@ func buildPrograms(ctx context.Context, o options, work string, stdout io.Writer
 		program{name: nameConns, path: floor, floor: true, args: []string{"-max-conns", "64"}}), nil
 }
 
-// buildGateways returns the paths of the two builds that are compared, and builds what is not given.
+// buildGateways returns the paths of the two compared builds. It builds those without a given path.
 func buildGateways(ctx context.Context, o options, root, work string) (ours, base string, err error) {
 	ours, base = o.newBinary, o.baseline
 	if ours == "" {
@@ -97,7 +96,7 @@ func goBuild(ctx context.Context, folder, out, target string) error {
 	return runCommand(ctx, folder, "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", out, target)
 }
 
-// runCommand runs a command; what it printed is in the error.
+// runCommand runs a command. The error has its output.
 func runCommand(ctx context.Context, folder, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = folder

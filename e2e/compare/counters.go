@@ -32,7 +32,7 @@ func countableEvents(ctx context.Context, wanted []string) (events []string) {
 	return events
 }
 
-// counting is a perf that counts what a process does.
+// counting is a perf process that counts the events of another process.
 type counting struct {
 	cmd *exec.Cmd
 	out bytes.Buffer
@@ -41,7 +41,7 @@ type counting struct {
 // startCounting begins to count. The caller must call stop.
 func startCounting(ctx context.Context, pid int, events []string) (*counting, error) {
 	c := &counting{}
-	// perf reads commands from one pipe, and says on another one that it has done what they say.
+	// perf reads commands from one pipe, and acknowledges them on another one.
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // of 6 %.
 const fewestRounds = 6
 
-// interval is a ratio, and between what it lies by 95 %.
+// interval is a ratio with the bounds of its 95 % interval.
 type interval struct{ ratio, low, high float64 }
 
 // ratioOf compares two costs that were measured in the same rounds.
@@ -31,8 +31,8 @@ func ratioOf(costs, others []float64) interval {
 	return interval{math.Exp(median(means)), math.Exp(means[at]), math.Exp(means[len(means)-1-at])}
 }
 
-// rankOutside is how many of the sorted means lie outside of the interval on either side: one less than
-// the sum that the signed ranks of n ratios do not exceed by a chance of 2.5 %.
+// rankOutside returns how many of the sorted means lie outside of the interval on either side: one
+// less than the sum that the signed ranks of n ratios do not exceed by a chance of 2.5 %.
 func rankOutside(n int) int {
 	ways := []float64{1} // by how many of the 2^n choices of signs a sum comes about
 	for i := 1; i <= n; i++ {
@@ -52,13 +52,13 @@ func rankOutside(n int) int {
 	return 0
 }
 
-// median is that of values in ascending order.
+// median returns the median of values in ascending order.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[n/2] + sorted[(n-1)/2]) / 2
 }
 
-// medianOf is the median of values in any order.
+// medianOf returns the median of values in any order.
 func medianOf(values []float64) float64 { return median(slices.Sorted(slices.Values(values))) }
 
 func (i interval) String() string { return fmt.Sprintf("%.2f (%.2f–%.2f)", i.ratio, i.low, i.high) }

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// requestBody is the body of every request. What a gateway would repeat in each event it is asked to
-// leave out, as the floor has no such thing.
+// requestBody is the body of every request. A gateway would repeat the text so far in each event.
+// The request turns that off, as the floor does not do it.
 const requestBody = `{"input":"Add a todo to review the report","accumulated":false}`
 
 // runTurn has a turn answered, and returns how long its first text took.
 //
-// An answer that lacks a chunk, or has one twice, is an error: who answers less costs less.
+// An answer that lacks or repeats a chunk is an error: a program that answers less costs less.
 func (d *side) runTurn(ctx context.Context, chunks int) (first time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, strings.NewReader(requestBody))
 	if err != nil {
@@ -46,7 +46,7 @@ func (d *side) runTurn(ctx context.Context, chunks int) (first time.Duration, er
 	return first, nil
 }
 
-// answer is what a stream has of an answer.
+// answer counts the parts of an answer in a stream.
 type answer struct {
 	chunks     int
 	tool, done bool
@@ -113,5 +113,5 @@ func (d *side) runClients(ctx context.Context, clients, turns, chunks int, withi
 	}
 	all.Wait()
 	close(errs)
-	return firsts, <-errs // one says enough; nil: there is none
+	return firsts, <-errs // the first error, or nil
 }

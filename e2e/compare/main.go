@@ -1,11 +1,11 @@
-// Compare says what a turn costs in this build, as a ratio to another build of the gateway:
+// Compare measures the cost of a turn in this build, as a ratio to another build of the gateway:
 //
 //	compare -base REVISION [-scenarios "S1 S4 S5"] [-rounds 12]
 //
-// Both are alive at once, each with a simulated model and a tool server of its own, and answer
-// by turns in slices of about a second, so that what else the machine does meets both. The base
-// runs twice: what its two processes differ by is noise. A floor and what limits it, which are
-// programs of another folder (-bench), are measured in the same rounds if they are there.
+// Both are alive at once, each with a simulated model and a tool server of its own, and answer by
+// turns in slices of about a second, so that other work of the machine slows both. The base runs
+// twice: the difference of its two processes is noise. A floor and its variants, which are programs
+// of another folder (-bench), are measured in the same rounds if they exist.
 //
 // The exit code is 1 if the interval of a ratio lies above -limit and above the noise, 2 if
 // something could not be measured.
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(code)
 }
 
-// options are what the command line says.
+// options has the options of the command line.
 type options struct {
 	base, root, bench   string
 	newBinary, baseline string
@@ -78,7 +78,7 @@ func compare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// check returns what is wrong with the options, and the arguments behind them.
+// check returns the first fault of the options and the arguments behind them.
 func (o *options) check(args []string) error {
 	switch {
 	case len(args) > 0:
@@ -123,7 +123,7 @@ func measureAll(ctx context.Context, o options, chosen []scenario, stdout io.Wri
 	return failed, nil
 }
 
-// judgeScenario prints what a scenario costs, and returns whether this build is worse.
+// judgeScenario prints the costs of a scenario, and returns whether this build is worse.
 func (s *scenario) judgeScenario(ctx context.Context, work string, programs []program, o options, stdout io.Writer) (worse bool, err error) {
 	rows, err := s.measureRows(ctx, work, programs, o.rounds)
 	for _, r := range rows {

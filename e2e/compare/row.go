@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// row is what was measured of one scenario: a cost for each program, in each round.
+// row has one measurement of a scenario: a cost for each program, in each round.
 type row struct {
 	name, unit string
-	scale      float64 // from what is measured to the unit
+	scale      float64 // from the measured value to the unit
 	costs      map[string][]float64
 }
 
@@ -20,14 +20,14 @@ func (r row) ratioBetween(one, other string) (interval, bool) {
 	return ratioOf(r.costs[one], r.costs[other]), true
 }
 
-// isWorse says whether this build costs more than a limit, which is more than the noise.
+// isWorse reports whether the interval of this build lies above the limit and the noise.
 func (r row) isWorse(limit float64) bool {
 	found, _ := r.ratioBetween(nameNew, nameBase)
 	noise, _ := r.ratioBetween(nameAgain, nameBase)
 	return found.low > max(limit, noise.high)
 }
 
-// columns are what is compared with what.
+// columns are the compared pairs of programs.
 var columns = []struct{ title, one, other string }{
 	{"new / base", nameNew, nameBase},
 	{"noise", nameAgain, nameBase},

@@ -12,7 +12,7 @@ import (
 	"sluice/e2e/proc"
 )
 
-// scenario is what clients ask for, and what is measured of it.
+// scenario describes the requests of the clients, and the measurements.
 type scenario struct {
 	name, about string
 	chunks      int
@@ -26,7 +26,7 @@ type scenario struct {
 	store       string   // that gateways keep turns in: memory, sqlite or redis; empty: they keep none
 }
 
-// kind is what is measured in a slice.
+// kind is the quantity that a slice measures.
 type kind int
 
 const (
@@ -78,7 +78,7 @@ func chooseScenarios(list string) (chosen []scenario, err error) {
 	return chosen, nil
 }
 
-// sample is what a slice costs.
+// sample has the costs of a slice.
 type sample struct {
 	cpu    time.Duration
 	memory float64 // bytes that a burst has added
@@ -160,7 +160,7 @@ func (s *scenario) inBursts(ctx context.Context, work string, programs []program
 	return nil
 }
 
-// measureBurst has one program answer one.
+// measureBurst has one program answer a burst.
 func (s *scenario) measureBurst(ctx context.Context, work string, p program) (sample, error) {
 	d, err := p.startSide(ctx, work, s)
 	if err != nil {
@@ -232,7 +232,7 @@ func (d *side) measureSlice(ctx context.Context, s *scenario) (got sample, err e
 	return got, err
 }
 
-// makeRows are what the samples say.
+// makeRows turns the samples into rows.
 func (s *scenario) makeRows(samples map[string][]sample) []row {
 	of := func(what, unit string, scale float64, cost func(sample) float64) row {
 		r := row{name: s.name + ": " + s.about + ": " + what, unit: unit, scale: scale, costs: map[string][]float64{}}

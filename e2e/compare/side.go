@@ -73,7 +73,8 @@ func (p program) startSide(ctx context.Context, work string, s *scenario) (_ *si
 	return d, d.awaitListening(addr)
 }
 
-// environment is all that the program sees of one: a setting of the machine changes no row.
+// environment returns the whole environment of the program: a setting of the machine must not
+// change a row.
 func (p program) environment(addr string, up *upstream) []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "SSL_CERT_FILE=" + up.roots, "GEMINI_BASE_URL=" + up.model}
 	if p.floor {
@@ -100,7 +101,7 @@ func (d *side) startRedis(ctx context.Context, work string) (string, error) {
 	return "", fmt.Errorf("the redis-server of %s does not listen", d.name)
 }
 
-// freeAddress is one of this machine where nobody listens.
+// freeAddress returns an address of this machine that is free now.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,7 +127,7 @@ func (d *side) awaitListening(addr string) error {
 	}
 }
 
-// isReady says whether a gateway has its tools.
+// isReady reports whether a gateway has its tools.
 func (d *side) isReady(url string) bool {
 	resp, err := d.http.Get(url)
 	if err != nil {

@@ -1,5 +1,5 @@
-// This file is the simulated model with its tool server, as a process of its own: what it costs
-// is nobody's whose cost is measured.
+// This file has the simulated model with its tool server, as a process of its own. So their cost
+// does not count for a measured program.
 
 package main
 
@@ -24,8 +24,8 @@ import (
 // upstreamFlag has this program be an upstream.
 const upstreamFlag = "-upstream"
 
-// What the model says. Each chunk of text has one mark, by which a client counts them whatever is
-// merged on the way.
+// Parts of the model's answers. Each chunk of text has one mark. A client counts the marks, even if
+// chunks were merged on the way.
 const (
 	mark = "~"
 
@@ -46,8 +46,8 @@ type simulated struct {
 	called     []byte
 }
 
-// serveUpstream serves until its standard input ends, which it does with the process that has
-// started it. It prints where the model and the tool server are.
+// serveUpstream serves until its standard input ends, together with the process that started it. It
+// prints where the model and the tool server are.
 func serveUpstream(args []string) {
 	flags := flag.NewFlagSet(upstreamFlag, flag.ExitOnError)
 	chunks := flags.Int("chunks", 40, "in an answer")
@@ -138,7 +138,7 @@ func (u *simulated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// toolServer has what a todo list needs, and does none of it.
+// toolServer has the tools of a todo list, without their effects.
 func toolServer() http.Handler {
 	const title = `{"type":"object","required":["title"],"properties":{"title":{"type":"string","description":"Title of the todo"},"description":{"type":"string","description":"Longer description"},` +
 		`"due_date":{"type":"string","description":"Due date, YYYY-MM-DD"},"priority":{"type":"string","enum":["low","medium","high"],"description":"Priority of the todo"},` +

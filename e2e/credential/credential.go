@@ -1,5 +1,5 @@
-// Package credential makes what users show at the door, for programs that judge a gateway: API
-// keys with their entries, and an issuer of tokens. It shares no code with the gateway.
+// Package credential makes the credentials of users, for programs that judge a gateway: API keys
+// with their entries, and an issuer of tokens. It shares no code with the gateway.
 package credential
 
 import (
@@ -57,8 +57,8 @@ func randomText(alphabet string, n int) string {
 	return string(text)
 }
 
-// Issuer signs tokens, and serves the keys by which they are checked. Rotate makes the first key.
-// It is safe for concurrent use.
+// Issuer signs tokens, and serves the keys that check them. Rotate makes the first key. It is safe
+// for concurrent use.
 type Issuer struct {
 	URL string // its name, and where it serves its keys
 

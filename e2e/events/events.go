@@ -1,6 +1,6 @@
-// Package events reads a stream of Server-Sent Events as the gateway frames it, line by line,
-// as the simplest client would. It shares no code with the gateway: who judges a stream must
-// not share the mistakes of who wrote it.
+// Package events reads a stream of Server-Sent Events as the gateway frames it, line by line, as
+// the simplest client would. It shares no code with the gateway: a judge of a stream must not share
+// its writer's mistakes.
 package events
 
 import (
@@ -19,10 +19,9 @@ type Event struct {
 	Data []byte // one JSON object; valid for as long as one likes
 }
 
-// Read gives the events of a stream to each until that returns false, when it returns nil, or
-// the stream ends: then it returns why, io.EOF for an end that looks proper. Only the event
-// done proves an end, and that is for each to notice. Comments and retry lines are passed
-// over, and half a line is no event.
+// Read gives the events of a stream to each until that returns false, when it returns nil, or the
+// stream ends: then it returns why, io.EOF for an end that looks proper. Only the event done proves
+// an end, and that is for each to notice. Comments, retry lines and incomplete lines are skipped.
 func Read(in io.Reader, each func(Event) bool) error {
 	lines := bufio.NewReader(in)
 	var e Event

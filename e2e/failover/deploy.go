@@ -25,8 +25,8 @@ const (
 	// settled is from when a gateway is up to when the balancer has seen that, as the
 	// operator of a rolling restart waits for.
 	settled = 2 * time.Second
-	// longestStop is the most time that a gateway may need to stop: its drain, a write and what
-	// must be ended.
+	// longestStop is the longest time for a gateway to stop: its drain, a write, and the end of its
+	// turns.
 	longestStop = 20 * time.Second
 )
 
@@ -38,7 +38,7 @@ type watchedTurn struct {
 	breaks  int           // of its connection
 }
 
-// accept notes an event.
+// accept records an event.
 func (t *watchedTurn) accept(f events.Event) {
 	t.text.accept(f)
 	now := time.Now()
@@ -67,7 +67,7 @@ func deploy(r *run) {
 	var wait sync.WaitGroup
 	for i := range r.sizes.deployed {
 		wait.Go(func() {
-			// One after the other, so that a restart finds them in all places.
+			// They begin one after the other, so that a restart finds turns in all stages.
 			_ = scenario.Pause(begin, min(l.long, 10*time.Second)*time.Duration(i)/time.Duration(r.sizes.deployed))
 			for begin.Err() == nil {
 				l.playTurn(ctx)
@@ -126,7 +126,7 @@ func (p *process) stop() bool {
 	return good
 }
 
-// playTurn is one turn.
+// playTurn runs one turn.
 func (l *watchers) playTurn(ctx context.Context) {
 	n := int(l.next.Add(1))
 	t := &watchedTurn{last: time.Now()}
@@ -142,8 +142,8 @@ func (l *watchers) playTurn(ctx context.Context) {
 	t.ended = time.Now()
 }
 
-// followTurn reads the rest of a turn as EventSource does: it waits, and asks for what is behind the
-// last event that it has.
+// followTurn reads the remaining events of a turn as EventSource does: it waits, and asks for the
+// events after the last one that it has.
 func (l *watchers) followTurn(ctx context.Context, t *watchedTurn) error {
 	for t.view.dones == 0 {
 		t.breaks++

@@ -1,6 +1,6 @@
-// This file has the fakes that the judge believes: a model that does what the request's
-// text orders, and a tool server that counts. They run in the judge's process, so that
-// killing gateways and Redis does not touch what is known of the truth.
+// This file has the fakes that the judge believes: a model that follows the order in the request's
+// text, and a tool server that counts. They run in the judge's process, so that their counts
+// survive the kills of gateways and Redis.
 
 package main
 
@@ -19,9 +19,9 @@ import (
 	"sluice/e2e/toolserver"
 )
 
-// order is what a request's text asks of the fake model: so many calls of a tool, one
-// after the other, and then so many words. So each turn carries its own script, and the
-// fake needs none.
+// order describes an answer of the fake model: a number of tool calls, one after the other, and
+// then a number of words. It stands in the text of the request, so each turn carries its own
+// script.
 //
 // It travels as text through gateways, stores and take-overs, and must come out the same.
 type order struct {
@@ -31,12 +31,12 @@ type order struct {
 	every time.Duration
 }
 
-// String is the text of a request.
+// String returns the order as the text of a request.
 func (o order) String() string {
 	return fmt.Sprintf("order %s: calls %d, words %d, every %dms", o.id, o.calls, o.words, o.every.Milliseconds())
 }
 
-// answerText is what the model answers in the end.
+// answerText returns the final answer of the model.
 func (o order) answerText() (text string) {
 	for n := 1; n < o.words; n++ {
 		text += fmt.Sprintf("word%d ", n)
@@ -44,7 +44,7 @@ func (o order) answerText() (text string) {
 	return text + "end."
 }
 
-// readOrder finds it in what the model is asked.
+// readOrder finds the order in a request to the model.
 //
 // A request without an order gets one word.
 func readOrder(re *regexp.Regexp, body string) (o order) {
@@ -99,8 +99,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // tools are those of an MCP server. They change something, must not run twice, and count their
-// calls: count by "order", refund by "amount". They are what the judge believes, whatever
-// gateways say.
+// calls: count by "order", refund by "amount". The judge believes them, whatever gateways say.
 type tools struct {
 	// hold is from when a call comes to its answer. It counts in the middle, so that a kill
 	// finds calls that have not counted yet, and calls whose answer is lost.
@@ -130,7 +129,7 @@ func (t *tools) countCalls(key string) int {
 	return t.calls[key]
 }
 
-// sumCalls returns how many calls there were, and how many there were of what was called most.
+// sumCalls returns the number of all calls, and the largest number of calls with one key.
 func (t *tools) sumCalls() (all, most int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,7 +152,7 @@ func (t *tools) mcpServer() *toolserver.Server {
 		}}
 }
 
-// callKey is that by which a call counts.
+// callKey returns the key by which a call counts.
 func callKey(c toolserver.Call) string {
 	var args struct {
 		Order  string
@@ -166,7 +165,7 @@ func callKey(c toolserver.Call) string {
 	return args.Order
 }
 
-// runTool counts one, whether or not its caller is still there: what was asked for is done.
+// runTool counts a call even if its caller has left: the call takes effect.
 func (t *tools) runTool(r *http.Request, key string) int {
 	came := time.Now()
 	time.Sleep(t.hold / 2)

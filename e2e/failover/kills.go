@@ -18,15 +18,15 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// leaseOfKills is how long a killed gateway counts as alive in this row, and slower the most that
-// a turn may lose by it: twice that, and what it does again.
+// leaseOfKills is how long a killed gateway counts as alive in this row. slower is the most time
+// that a turn may lose by it: twice that, and the repeated work.
 const (
 	leaseOfKills = 3 * time.Second
 	slower       = 8 * time.Second
 )
 
 // paidTurn is a turn that pays, as its client has seen it: it reads on at another gateway where a
-// connection breaks. One goroutine uses it at a time.
+// connection breaks. Only one goroutine uses it at a time.
 type paidTurn struct {
 	order        order
 	view         *view
@@ -46,10 +46,10 @@ type shownText struct {
 	output      bool   // done was there
 	resets      int
 	takeovers   int
-	differ      int // events after which the two were not the same
+	differ      int // events after which the two differed
 }
 
-// formsAgree says whether all forms in which the text was sent are the same.
+// formsAgree reports whether all forms of the text are the same.
 func (t *shownText) formsAgree() bool {
 	return t.differ == 0 && t.joined == t.accumulated && t.joined == t.final
 }
@@ -184,7 +184,7 @@ func (r *run) runPayers(p *place, prefix string, long time.Duration, meanwhile f
 	return l
 }
 
-// playTurn is one turn.
+// playTurn runs one turn.
 func (l *payers) playTurn(ctx context.Context) {
 	n := int(l.next.Add(1))
 	// Some pay once, some twice, some not at all; the text takes a while.
@@ -215,8 +215,8 @@ func (t *paidTurn) startTurn(ctx context.Context, c *client, urls []string) erro
 			return nil
 		}
 		if p := (*problem)(nil); errors.As(err, &p) && !p.isTemporary() {
-			// Its gateway died between the key and the first event. There may be a task, which
-			// nobody reported.
+			// Its gateway died between the key and the first event. There may be a task that was
+			// not reported.
 			if p.ErrorType != "duplicate_request" {
 				return err
 			}
@@ -226,7 +226,7 @@ func (t *paidTurn) startTurn(ctx context.Context, c *client, urls []string) erro
 					return nil
 				}
 			}
-			if refused++; refused%100 == 0 { // there is none any more to come
+			if refused++; refused%100 == 0 { // a task cannot come any more
 				t.keys++
 			}
 		}
@@ -235,12 +235,12 @@ func (t *paidTurn) startTurn(ctx context.Context, c *client, urls []string) erro
 	return errors.New("it does not begin")
 }
 
-// waitsForOutcome says whether the turn waits for somebody to say what became of a call.
+// waitsForOutcome reports whether the turn waits for somebody to say what became of a call.
 func (t *paidTurn) waitsForOutcome() bool {
 	return t.view.asks == "outcome" && t.view.reason == "approval_required"
 }
 
-// isLost says whether the turn has not ended well, and does not wait.
+// isLost reports whether the turn has not ended well, and does not wait.
 func (t *paidTurn) isLost() bool {
 	v := t.view
 	return t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" && !t.waitsForOutcome()
@@ -293,7 +293,7 @@ func (r *run) judgePaid(p *place, turns []*paidTurn, c *client, deaths *deaths) 
 	}
 }
 
-// textDiffers says how the text of a turn that is complete differs; empty: it does not.
+// textDiffers returns how the text of a complete turn differs from its task's, or an empty string.
 func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
 	if !t.text.output {
 		return ""
@@ -313,7 +313,7 @@ func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
 	return ""
 }
 
-// p95 is how long a turn lasted, but for one in twenty.
+// p95 returns the p95 of the turns' durations.
 func (l *payers) p95() time.Duration {
 	var elapsed []time.Duration
 	for _, t := range l.turns {

@@ -1,7 +1,7 @@
-// This file runs many turns over two gateways, some of whose clients drop or cancel,
-// restarts Redis in the middle, and then sets four views of each turn against each other:
-// what its client saw, the log, the task, and the tool server's count. Faults are listed by
-// what does not agree with the rest.
+// This file runs many turns over two gateways, some of whose clients drop or cancel, restarts Redis
+// in the middle, and then sets four views of each turn against each other: what its client saw, the
+// log, the task, and the tool server's count. Each fault names the view that does not agree with
+// the others.
 
 package main
 
@@ -20,7 +20,7 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// fate is what a client does in the middle of its turn.
+// fate is the behaviour of a client during its turn.
 type fate int
 
 const (
@@ -31,15 +31,15 @@ const (
 
 // loadTurn is one of many turns, as its client has seen it.
 //
-// One goroutine uses it at a time: its client's, and then the one that judges it.
+// Only one goroutine uses it at a time: its client's, and then its judge's.
 type loadTurn struct {
 	order  order
 	fate   fate
 	at     *gateway // that runs it
 	view   *view
 	digest string // view.digest; the hash itself is not kept
-	// err is what kept its client from the end. errGone: the gateway says that there is no
-	// log to continue with.
+	// err is the reason why its client did not see the end. errGone: the gateway does not have the
+	// log.
 	err error
 	// began and ended are on the client's clock, to be compared with the outage.
 	began, ended time.Time
@@ -64,12 +64,12 @@ type loader struct {
 	c     *client
 	turns []loadTurn
 	next  atomic.Int64 // the number of the next turn that a client takes
-	// Of the outage: when Redis was killed, and when it answered again.
+	// down is when Redis was killed, and back is when it answered again.
 	down, back time.Time
 }
 
-// reconcileLoad runs many turns over both gateways and restarts Redis in the middle; then
-// what the clients saw, the logs, the tasks and the counts of the tools are compared.
+// reconcileLoad runs many turns over both gateways and restarts Redis in the middle. Then it
+// compares the clients' views, the logs, the tasks and the counts of the tools.
 func reconcileLoad(r *run) {
 	l := &loader{place: r.startPlace(options{}), c: newClient(), turns: make([]loadTurn, r.sizes.load)}
 	began := time.Now()
@@ -91,7 +91,8 @@ func reconcileLoad(r *run) {
 	wait.Wait()
 	elapsed := time.Since(began)
 	r.printProgress("all turns are over after %s", elapsed.Round(time.Second))
-	// What is still open now is lost: but owners that the outage kept from writing the last states write them with their next lease.
+	// A turn that is still open after this pause is lost. Owners that could not write a last state
+	// during the outage write it with their next lease.
 	r.Pause(6 * time.Second)
 	r.judgeLoad(l)
 	r.Report("turns a second; Redis was unavailable for", "%.0f; %s", float64(len(l.turns))/elapsed.Seconds(), down.Round(10*time.Millisecond))
@@ -122,8 +123,8 @@ func (l *loader) handOutNumbers(n int, f func(i int)) {
 	}
 }
 
-// playTurn is a client with its turn. It reads to the end, whatever happens: what it lacks when a
-// gateway says that there is no more is a fault of the gateways.
+// playTurn runs the turn of one client. It reads to the end, whatever happens: if a gateway reports
+// the end too early, the missing events are a fault of the gateways.
 func (l *loader) playTurn(ctx context.Context, i int) {
 	t := &l.turns[i]
 	*t = loadTurn{order: order{id: fmt.Sprint("l", i), words: 8, every: 4 * time.Millisecond}, fate: fateOf(i), at: l.a, view: newView(), began: time.Now()}
@@ -155,10 +156,10 @@ func (l *loader) playTurn(ctx context.Context, i int) {
 		err = l.c.followTurn(ctx, v, l.otherGateway(t.at).url)
 	}
 	t.err, t.digest, t.ended = err, v.digest(), time.Now()
-	v.sum = nil // of 100,000 turns this is most of what they take
+	v.sum = nil // it is most of the memory of 100,000 turns
 }
 
-// inOutage says whether the store was unavailable during a turn: from when Redis was
+// inOutage reports whether the store was unavailable during a turn: from when Redis was
 // killed to when the gateways use it again, for their breakers stay open for 5 s, and
 // leases are renewed every 5 s.
 func (l *loader) inOutage(t *loadTurn) bool {
@@ -175,15 +176,15 @@ func (l *loader) cancelTask(ctx context.Context, g *gateway, task string) {
 	}
 }
 
-// balance is what is left when the views of all turns are set against each other.
+// balance is the result of comparing the views of all turns.
 //
 // Texts of faults name the turn, so that its log can be looked at.
 type balance struct {
 	mu sync.Mutex // guards the fields below
-	// Faults, by what does not agree with the rest.
+	// Faults, by the view that does not agree with the others.
 	clients, logs, states, tools []string
-	// Turns that the store kept; that it did not, because it was unavailable; of which it
-	// lost the log, for the same reason; and of the last two those outside the outage.
+	// Turns in the store; turns without a task and turns without a log, because the store was
+	// unavailable. unexplained counts the last two kinds outside the outage.
 	stored, unstored, withoutLog, unexplained int
 	// Turns that were taken up elsewhere, that were cancelled, that were over before they
 	// could be, and that called a tool.
@@ -233,9 +234,9 @@ func (l *loader) countStreams() (t scenario.Totals) {
 	return t
 }
 
-// judgeTurn compares the views of one turn. What the contract allows while the store is
-// unavailable is not a fault: a turn that begins then has no task, and one whose events could
-// not be stored has no log. It has its end all the same, and its task has its state.
+// judgeTurn compares the views of one turn. While the store is unavailable, the contract allows two
+// gaps. A new turn is without a task, and a turn whose events could not be stored is without a log.
+// Even then the turn has its end, and a task has its state.
 func (l *loader) judgeTurn(ctx context.Context, t *loadTurn, b *balance) {
 	v, gone := t.view, errors.Is(t.err, errGone)
 	var clients, logs, states []string
@@ -250,7 +251,7 @@ func (l *loader) judgeTurn(ctx context.Context, t *loadTurn, b *balance) {
 		states = l.judgeState(ctx, t)
 	}
 	var tools []string
-	if v.dones > 0 { // else it saw no end of its calls, which is a fault already
+	if v.dones > 0 { // a turn without done is a fault already
 		tools = miscounted(l.tools, t.order, v)
 	}
 	b.mu.Lock()
@@ -262,8 +263,8 @@ func (l *loader) judgeTurn(ctx context.Context, t *loadTurn, b *balance) {
 	}
 }
 
-// judgeLog reads the log of a turn from its first event, as a reader that joins late. gone says
-// that there is none.
+// judgeLog reads the log of a turn from its first event, like a late reader. gone is true if the
+// log is missing.
 func (l *loader) judgeLog(ctx context.Context, t *loadTurn) (faults []string, gone bool) {
 	v, whole := t.view, newView()
 	whole.task, whole.turn = v.task, v.turn

@@ -4,10 +4,10 @@
 //
 //	failover [flags] BINARY [ROW...]
 //
-// The exit code is 0 if every row is ok, 1 if one is broken, 2 if it was called wrongly.
-// What this machine has no program for is printed as skipped. Redis and HAProxy are real
-// ones; the model is a simulator, the tools count their calls. It imports nothing of the
-// gateway and knows its wire only, so that it can judge any build of it.
+// The exit code is 0 if every row is ok, 1 if one is broken, 2 if it was called wrongly. A row is
+// printed as skipped if this machine lacks its programs. Redis and HAProxy are real ones; the model
+// is a simulator, the tools count their calls. It imports nothing of the gateway and knows its wire
+// only, so that it can judge any build of it.
 package main
 
 import (
@@ -32,7 +32,7 @@ type sizes struct {
 	// least is between two kills of a gateway.
 	least   time.Duration
 	readers int // of another gateway's turns, for their connections to Redis
-	tries   int // of what is timed
+	tries   int // measurements of each time
 	resumes int // within one second
 	// live are the turns that run at the same time for calm without kills, and then for killing with
 	// one in each of every.
@@ -50,13 +50,13 @@ type sizes struct {
 	lease time.Duration
 	// patience bounds a row.
 	patience time.Duration
-	keepLogs bool // the logs of what was started
+	keepLogs bool // keep the logs of the started programs
 }
 
-// named is one row, named after what it is about.
+// named is a row with its name.
 type named = scenario.Named[*run]
 
-// scenarios are all rows, in the order in which they run.
+// scenarios returns all rows, in running order.
 func scenarios() []named {
 	return []named{
 		{Name: "killed in turns", Do: killedInTurns},

@@ -1,6 +1,5 @@
-// This file starts what a scenario needs: Redis, fakes, two gateways, each a process that
-// can be killed at any moment and started again at the same address. Everything ends with
-// the scenario.
+// This file starts the servers of a scenario: Redis, fakes, two gateways, each a process that can
+// be killed at any moment and started again at the same address. Everything ends with the scenario.
 
 package main
 
@@ -23,8 +22,8 @@ import (
 type process struct {
 	name, path string
 	args, env  []string      // env is all that it gets of the environment
-	dir        string        // of its log, to which each life adds
-	ready      func() bool   // says whether it does what it is there for
+	dir        string        // of its log; each start appends to it
+	ready      func() bool   // reports whether it serves
 	starting   time.Duration // most time until it is ready
 
 	mu    sync.Mutex // guards the fields below
@@ -87,7 +86,7 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// logTail is the end of a log, for the message of a failed start.
+// logTail returns the end of a log, for the message of a failed start.
 func logTail(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text[max(0, len(text)-300):])
@@ -107,7 +106,7 @@ type gateway struct {
 	url string
 }
 
-// healthCheck says whether a URL answers with 200.
+// healthCheck reports whether a URL answers with 200.
 //
 // Each call asks once and waits a second at most.
 func healthCheck(url string) func() bool {
@@ -122,9 +121,9 @@ func healthCheck(url string) func() bool {
 	}
 }
 
-// redis is a server with an append-only file. It is written before a command is confirmed
-// and flushed to the disk every second, so that what was confirmed is there again after the
-// process was killed; the machine's own end is another matter.
+// redis is a server with an append-only file. The file is written before a command is confirmed,
+// and flushed to the disk every second. So confirmed data survives a kill of the process, though
+// not the end of the machine.
 type redis struct {
 	*process
 	port string
@@ -139,7 +138,7 @@ func (r *run) startRedis() *redis {
 	path, _ := findProgram("redis-server")
 	s.process = r.startProcess(&process{name: "redis", path: path, dir: dir, starting: 2 * time.Minute, args: []string{
 		"--port", s.port, "--bind", "127.0.0.1", "127.0.0.2", "--protected-mode", "no", "--dir", dir,
-		// Nothing but the append-only file, so that what survives is what it holds.
+		// Only the append-only file, so that exactly its content survives.
 		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction"},
 		ready: func() bool { answer, err := s.sendCommand("PING"); return err == nil && answer == "+PONG" }})
 	return s
@@ -185,14 +184,14 @@ type options struct {
 	lease     time.Duration // 0: that of the command line
 }
 
-// place is what a scenario works with: two gateways that differ in nothing but their
-// addresses, and what is around them.
+// place has the servers of a scenario: two gateways that differ only in their addresses, and
+// everything around them.
 type place struct {
 	redis *redis // nil: the gateways are stateless
 	model *model
 	tools *tools
 	a, b  *gateway
-	c     *gateway // nil: there is none
+	c     *gateway // nil without a third one
 }
 
 // otherGateway returns the gateway that g is not.
@@ -254,7 +253,7 @@ func (r *run) startGateway(p *place, name, dir string, args, env []string) *gate
 }
 
 // startBalancer starts HAProxy in front of the gateways. Its configuration is that of deploy/ with
-// other ports, without the third gateway if there is none: what is shown here holds for that file.
+// other ports, and with the third gateway only if it runs. So the result holds for that file.
 func (r *run) startBalancer(p *place) (url string) {
 	r.needPrograms("haproxy")
 	text, err := os.ReadFile(r.sizes.haproxy)

@@ -16,15 +16,14 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// view is what one reader has seen of a turn, over all of its connections. One goroutine
-// uses it.
+// view is one reader's view of a turn, over all of its connections. Only one goroutine uses it.
 type view struct {
 	task, turn      string
 	last            int // number of the last event; they count from 1, without gaps but where a gateway goes on
 	dones           int
 	stray           int // events behind done, or that are not the next one
 	reason, failure string
-	asks            string             // the kind of the question with which the turn ended; empty: none
+	asks            string             // the kind of the question that ended the turn, or empty
 	calls           map[string]string  // the last status of each call
 	sum             hash.Hash          // of all bytes of events, in order
 	also            func(events.Event) // receives each event too; nil: nobody does
@@ -33,11 +32,11 @@ type view struct {
 // newView returns the view of a reader that has seen nothing.
 func newView() *view { return &view{calls: map[string]string{}, sum: sha256.New()} }
 
-// digest is equal for readers that received the same.
+// digest returns a text that is equal for readers that received the same.
 func (v *view) digest() string { return fmt.Sprintf("%x", v.sum.Sum(nil)[:8]) }
 
-// accept adds an event. It counts what a reader must never see, and continues: a view with a
-// stray event shows what went wrong better than the end of the row.
+// accept adds an event. It counts events that a reader must never see, and continues: the complete
+// view shows the fault better than an early end of the row.
 func (v *view) accept(f events.Event) {
 	if v.also != nil {
 		v.also(f)
@@ -79,7 +78,7 @@ func (v *view) accept(f events.Event) {
 	}
 }
 
-// takeoverNumber is the number of the next event if another gateway goes on with the turn.
+// takeoverNumber returns the number of the next event if another gateway goes on with the turn.
 func (v *view) takeoverNumber() int {
 	const gap = 1_000_000
 	return (v.last/gap+1)*gap + 1
@@ -94,7 +93,7 @@ type problem struct {
 // Error names it.
 func (p *problem) Error() string { return fmt.Sprint(p.Status, " ", p.ErrorType) }
 
-// isTemporary says whether the same request may do better later: no gateway is there, none is
+// isTemporary reports whether the same request may do better later: no gateway is there, none is
 // ready, or their store is not.
 func (p *problem) isTemporary() bool { return p.Status >= 500 }
 
@@ -121,10 +120,10 @@ func (c *client) sendRequest(ctx context.Context, method, url, body string, head
 	return c.http.Do(req)
 }
 
-// readStream sends a request and gives its events to each until that returns false or the
-// stream ends. The error is a *problem if the reply is not a stream, or that of a connection
-// which was refused. It is nil for a stream that was cut: only done proves an end, and
-// that is for each to notice. Comments and retry lines are passed over.
+// readStream sends a request and gives its events to each until that returns false or the stream
+// ends. The error is a *problem if the reply is not a stream, or the error of a refused connection.
+// It is nil for a stream that was cut: only done proves an end, and that is for each to notice.
+// Comments and retry lines are passed over.
 func (c *client) readStream(ctx context.Context, each func(events.Event) bool, method, url, body string, header ...string) error {
 	ctx, cancel := context.WithCancel(ctx) // closes the connection when each has enough
 	defer cancel()
@@ -172,8 +171,7 @@ func (c *client) followTurn(ctx context.Context, v *view, urls ...string) error 
 	return nil
 }
 
-// resumeHeader is the header that asks for what the view lacks; of a view without events none,
-// which asks for all.
+// resumeHeader returns the header that asks for the missing events, or nil to ask for all.
 func (v *view) resumeHeader() []string {
 	if v.last == 0 {
 		return nil
@@ -181,7 +179,7 @@ func (v *view) resumeHeader() []string {
 	return []string{"Last-Event-ID", fmt.Sprint(v.turn, ":", v.last)}
 }
 
-// document is what the gateway says of a task.
+// document is the gateway's description of a task.
 type document struct {
 	Status struct {
 		State     string
@@ -193,7 +191,7 @@ type document struct {
 	}
 }
 
-// answerText is the task's text.
+// answerText returns the text of the task.
 func (d document) answerText() (text string) {
 	for _, a := range d.Artifacts {
 		for _, p := range a.Parts {
@@ -212,7 +210,7 @@ func (d document) lastTurn() string {
 }
 
 // readTask reads one, whose gateway or store may not be there for a while: it asks until it is
-// answered, or ctx ends. The error is a *problem if there is no such task.
+// answered, or ctx ends. The error is a *problem if the task does not exist.
 func (c *client) readTask(ctx context.Context, url, id string) (d document, err error) {
 	for ctx.Err() == nil {
 		var resp *http.Response
@@ -232,8 +230,8 @@ func (c *client) readTask(ctx context.Context, url, id string) (d document, err 
 	return d, errors.New("no answer in time")
 }
 
-// newestTask returns the newest task of a conversation; empty: there is none, or nobody can
-// say now.
+// newestTask returns the newest task of a conversation. It returns an empty string if there is not
+// any, or if the gateway cannot answer.
 func (c *client) newestTask(ctx context.Context, url, conversation string) string {
 	resp, err := c.sendRequest(ctx, http.MethodGet, url+"/tasks?conversation_id="+conversation, "")
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"sluice/e2e/events"
 )
 
-// resumedAtOnce is what a gateway gets when another one, or a balancer, has lost all its
-// connections: the clients of turns that run come back in the same second, evenly. None is
-// refused, and each has its next event soon. Eighty clients read each turn, as a
-// turn of its own for each would measure how a gateway runs that many.
+// resumedAtOnce has the clients of running turns come back within one second, evenly, as after the
+// loss of another gateway or a balancer. All are accepted, and each gets its next event soon.
+// Eighty clients read each turn, as a turn of its own for each would measure how a gateway runs
+// that many.
 func resumedAtOnce(r *run) {
 	const readers = 80
 	p, c := r.startPlace(options{}), newClient()

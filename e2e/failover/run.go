@@ -11,12 +11,12 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// run is one scenario at work: what it has started, and what it has measured. As with
-// testing.T, a scenario ends where it cannot continue; see must.
+// run is a running scenario, with its processes and its figures. As with testing.T, a scenario ends
+// where it cannot continue; see Must.
 type run struct {
 	scenario.Run
 	sizes    sizes
-	progress io.Writer // for who waits; not the result
+	progress io.Writer // for the waiting person; not a part of the result
 }
 
 // needPrograms ends the scenario, as skipped, on a machine without a program.
@@ -37,7 +37,7 @@ func findProgram(program string) (string, error) {
 	return path, err
 }
 
-// printProgress prints progress for the person who waits.
+// printProgress prints a line of progress for the waiting person.
 func (r *run) printProgress(format string, args ...any) {
 	fmt.Fprintf(r.progress, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
@@ -51,7 +51,7 @@ func (r *run) awaitOrFail(what string, limit time.Duration, holds func() bool) {
 	}
 }
 
-// makeFolder is removed when the scenario ends, unless its logs are wanted.
+// makeFolder makes a folder that is removed when the scenario ends, unless its logs are wanted.
 func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-failover-")
 	r.Must(err)
@@ -63,8 +63,8 @@ func (r *run) makeFolder() string {
 	return dir
 }
 
-// freePort returns a port of this host that is free now. What listens there later must have
-// the same one after it was killed.
+// freePort returns a port of this host that is free now. A process that listens there must get the
+// same port again after a kill.
 func (r *run) freePort() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	r.Must(err)

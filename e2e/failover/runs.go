@@ -17,17 +17,17 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// A run goes from gateway to gateway: each that dies leaves it to the other one, or to
-// itself in its next life. Who has started it watches and decides through the balancer,
-// and never knows which gateway answers.
+// A run goes from gateway to gateway: each that dies leaves it to the other one, or to itself in
+// its next life. The client of a run watches and decides through the balancer, and never knows the
+// gateway behind it.
 
-// refundRun is a run of the workflow refund, and the one who started it. Its amount, which
-// no other run has, is how the payment server knows it. One goroutine uses it.
+// refundRun is a run of the workflow refund, and the one who started it. Every run has another
+// amount, by which the payment server knows it. Only one goroutine uses it.
 type refundRun struct {
 	amount int    // in EUR, from 1
 	task   string // empty until a reply has said it
-	// views are what was seen of each of its turns: the first one ends with the question, the
-	// next one begins with the answer.
+	// views are the client's views of each turn: the first one ends with the question, the next one
+	// begins with the answer.
 	views map[string]*view
 	state string // of the task, as it was read last
 	// outcomes are the questions about a call whose end no process saw, with the answers given.
@@ -50,14 +50,14 @@ type deaths struct {
 	list []time.Time
 }
 
-// add notes a kill of this moment.
+// add records a kill of this moment.
 func (d *deaths) add() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.list = append(d.list, time.Now())
 }
 
-// canExplain says whether something was killed between a call and the moment in which its
+// canExplain reports whether something was killed between a call and the moment in which its
 // result is stored for sure: then no process can know whether it ran. The intent is stored
 // before the call comes, so a little earlier is too early to explain anything.
 func (d *deaths) canExplain(c calling) bool {
@@ -67,9 +67,9 @@ func (d *deaths) canExplain(c calling) bool {
 	return slices.ContainsFunc(d.list, func(at time.Time) bool { return at.After(c.came) && at.Before(c.answered.Add(storing)) })
 }
 
-// killedInRuns kills both gateways again and again, and their Redis now and then, while
-// runs of a workflow go through a balancer, and answers what the runs ask. Each kill has a
-// clock of its own, so that sometimes no process is left.
+// killedInRuns kills both gateways repeatedly, and their Redis now and then, while runs of a
+// workflow go through a balancer. It also answers the questions of the runs. Each kill has a clock
+// of its own, so that sometimes no process is left.
 func killedInRuns(r *run) {
 	p := r.startRefunds()
 	url, c := r.startBalancer(p), newClient()
@@ -154,16 +154,16 @@ func (k restless) killRepeatedly(ctx context.Context, g *process) error {
 	return nil
 }
 
-// playRun starts a run and looks after it until it is over, as a person does: it reads what is
-// reported, reads on where a connection breaks, and answers what is asked. The error says what
-// a person could not have understood.
+// playRun starts a run and follows it to its end, as a person does. It reads the events, reconnects
+// after a break, and answers the questions. The error names the first thing that a person could not
+// understand.
 func (o *refundRun) playRun(ctx context.Context, c *client, url string, pay *tools) error {
 	if err := o.startRun(ctx, c, url); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
-		// Which turn is the last one only the task knows: one that began with a decision whose
-		// reply was lost is known to no client.
+		// Only the task knows its last turn: if the reply to a decision was lost, no client knows
+		// the turn that began with it.
 		d, err := c.readTask(ctx, url, o.task)
 		if err != nil {
 			return err
@@ -189,8 +189,8 @@ func (o *refundRun) playRun(ctx context.Context, c *client, url string, pay *too
 	return errors.New("it does not end")
 }
 
-// viewOf returns what was seen of a turn. One whose stream was ended because its gateway
-// left the run, which the task outlives, is read again: its log has another end.
+// viewOf returns the view of a turn. If the stream ended because its gateway released the run, the
+// view begins anew: the task lives on, and its log has another end.
 func (o *refundRun) viewOf(turn string) *view {
 	v := o.views[turn]
 	if v == nil || v.failure == "store_unavailable" || v.failure == "turn_lost" {
@@ -216,8 +216,8 @@ func (o *refundRun) startRun(ctx context.Context, c *client, url string) error {
 		}
 		p := (*problem)(nil)
 		if errors.As(err, &p) && !p.isTemporary() {
-			// Its gateway died between the key and the first event. There may be a task, which
-			// nobody reported; there is none any more to come when its owner's lease is over.
+			// Its gateway died between the key and the first event. There may be a task that was
+			// not reported, but not after its owner's lease.
 			if p.ErrorType != "duplicate_request" {
 				return err
 			}
@@ -233,7 +233,7 @@ func (o *refundRun) startRun(ctx context.Context, c *client, url string) error {
 	return errors.New("it does not begin")
 }
 
-// What a payment server says of a call.
+// Answers of a payment server about a call.
 const (
 	wasDone   = "it was done"
 	neverCame = "it never came: call again"
@@ -265,8 +265,8 @@ func (o *refundRun) answerQuestion(ctx context.Context, c *client, url string, v
 	return fmt.Errorf("a decision got %d: %s", resp.StatusCode, text)
 }
 
-// judgeRuns checks that all are finished and paid once, and that what was reported of them has
-// neither gaps nor two ends. What no process can know must be asked, and nothing else.
+// judgeRuns checks that all runs are finished and paid once, and that their events have neither
+// gaps nor two ends. The gateways must ask about each unknown outcome, and about these alone.
 func (r *run) judgeRuns(p *place, runs []*refundRun, kills *deaths, elapsed time.Duration) {
 	var errs, streams, paid, unexplained []string
 	finished, outcomes, keys, events := 0, map[string]int{}, 0, 0

@@ -29,7 +29,8 @@ func silentStore(r *run) {
 	}
 }
 
-// silenceRedis is one of two ways: the gateway ends in order, or is killed once it had time to clean up.
+// silenceRedis plays one of two endings: the gateway ends in order, or it is killed once it had
+// time to clean up.
 func (r *run) silenceRedis(killed bool) {
 	p := r.startPlace(options{})
 	c, how, prefix := newClient(), "ends", "e"

@@ -4,6 +4,6 @@ package main
 
 import "os"
 
-// standStill and goOn are nil, as no signal stops a process here: the row that wants them cannot
-// run, as Redis cannot.
+// standStill and goOn are nil, because a signal cannot stop a process here. The row that needs them
+// cannot run, as Redis cannot.
 var standStill, goOn os.Signal

@@ -50,7 +50,8 @@ func sharedKey(r *run) {
 	}{
 		{"it is approved at gateway b", p.b, "stop, 1 calls"},
 		{"used there again", p.b, "409 approval_used"},
-		// What docs/approvals.md says a token cannot promise: who did not see its use runs the calls.
+		// docs/approvals.md states this limit: a gateway that did not see a token's use runs the
+		// calls again.
 		{"used at a, which did not see it: runs again, as documented", p.a, "stop, 2 calls"},
 		{"used at a again", p.a, "409 approval_used"},
 	} {

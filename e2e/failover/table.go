@@ -8,14 +8,14 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// checkEmpty notes that a list is empty, or its first entries.
+// checkEmpty records whether a list is empty, or its first entries.
 func (r *run) checkEmpty(what string, list []string) {
 	first := strings.Join(list[:min(len(list), 3)], "; ")
 	r.Check(what, len(list) == 0, "0", "%d %s", len(list), first)
 }
 
-// checkTimes notes how long several things took. That share of them which is promised, 0.5 or
-// 0.99 or 1 for all, must be within limit; the rest is reported only.
+// checkTimes records how long several things took. The given share of them, 0.5, 0.99 or 1 for all,
+// must be within limit. The others are only reported.
 func (r *run) checkTimes(what string, elapsed []time.Duration, share float64, limit time.Duration) {
 	expected := map[float64]string{0.5: "p50", 0.99: "p99", 1: "all"}[share] + " <= " + limit.String()
 	if len(elapsed) == 0 {

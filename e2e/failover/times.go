@@ -10,10 +10,9 @@ import (
 	"sluice/e2e/events"
 )
 
-// measureTimes measures how long a client waits at a gateway that is not the one which
-// runs the turn. Times are those of one clock, the judge's, which runs the fakes as well.
-// The promises are those of a machine that has time: on a busy one the p99 shows how busy it
-// is.
+// measureTimes measures how long a client waits at a gateway that does not run the turn. All times
+// are of one clock, that of the judge, whose process runs the fakes as well. The promises are those
+// of a machine that has time: on a busy one the p99 shows how busy it is.
 func measureTimes(r *run) {
 	p, c := r.startPlace(options{}), newClient()
 	r.timeCancel(p, c)
@@ -31,9 +30,9 @@ func (r *run) askUntil(c *client, g *gateway, o order, v *view, enough func() bo
 		fmt.Sprintf(`{"input":%q,"accumulated":false}`, o))
 }
 
-// timeCancel measures how long after a request to cancel, through the other gateway, the
-// request to the model is closed: that is what a cancel is for. Each turn would continue for
-// twenty seconds.
+// timeCancel measures the time from a cancel request at the other gateway until the request to the
+// model is closed. To close it is the purpose of a cancel. Each turn would continue for twenty
+// seconds.
 func (r *run) timeCancel(p *place, c *client) {
 	var elapsed []time.Duration
 	var asked sync.Map
@@ -60,8 +59,8 @@ func (r *run) timeCancel(p *place, c *client) {
 	r.checkTimes(fmt.Sprintf("cancel elsewhere to upstream closed, %d times", len(elapsed)), elapsed, 0.99, 250*time.Millisecond)
 }
 
-// timeResume measures the first byte of a turn of 2,000 events at the other gateway, which
-// has never seen it. It also checks that all of it comes.
+// timeResume measures the first byte of a turn of 2,000 events at the other gateway, where the turn
+// is new. It also checks that all of it comes.
 func (r *run) timeResume(p *place, c *client) {
 	v := newView()
 	r.Must(r.askUntil(c, p.a, order{id: "r", words: 2000}, v, func() bool { return false }))
@@ -206,8 +205,8 @@ func (r *run) timeTakeOver(p *place, c *client) {
 				}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.resumeHeader()...)
 			})
 		}
-		// The first one has begun, so the others are about to: the kill finds nodes at work, and
-		// perhaps some runs that no client knows of, which are left to the other row.
+		// The first one has begun, so the others soon will: the kill finds nodes at work. Runs that
+		// are unknown to their clients are left to the other row.
 		<-begun
 		p.a.kill()
 		died = time.Now()

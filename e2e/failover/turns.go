@@ -38,7 +38,7 @@ func killedInTurns(r *run) {
 			// that of a tool and some in the answer.
 			_ = scenario.Pause(r.Ctx, spread*time.Duration(i)/time.Duration(len(turns)))
 			var watching sync.WaitGroup
-			// With the first event the turn has a name, by which the second reader finds it.
+			// The first event names the turn, so that the second reader can find it.
 			once := sync.OnceFunc(func() {
 				begun <- struct{}{}
 				t.watcher.task, t.watcher.turn = t.client.task, t.client.turn
@@ -50,7 +50,7 @@ func killedInTurns(r *run) {
 			})
 			_ = c.readStream(r.Ctx, func(f events.Event) bool { t.client.accept(f); once(); return true },
 				http.MethodPost, p.a.url+"/chat/stream", fmt.Sprintf(`{"input":%q}`, t.order))
-			<-killed // also for a turn that was over before: then there is nothing to follow
+			<-killed // also for a turn that was over before, without anything to follow
 			err := c.followTurn(r.Ctx, t.client, p.b.url)
 			t.ended = time.Since(died)
 			watching.Wait()
@@ -73,9 +73,9 @@ func killedInTurns(r *run) {
 	r.judgeTurns(p, c, turns)
 }
 
-// judgeTurns checks what the readers saw, what the store keeps and how often tools ran. A
-// turn without a task was not kept, because the gateway took the store for unavailable; it
-// shows nothing, and the row is broken.
+// judgeTurns checks the readers' views, the store's tasks and the counts of the tools. A turn
+// without a task was not kept, because the gateway took the store for unavailable; it shows
+// nothing, and the row is broken.
 func (r *run) judgeTurns(p *place, c *client, turns []*killedTurn) {
 	var readers, tools, states []string
 	var elapsed []time.Duration
@@ -112,11 +112,11 @@ func (r *run) judgeTurns(p *place, c *client, turns []*killedTurn) {
 	r.checkEmpty("tasks whose state is not that of the last event", states)
 	r.Exactly("turns that were lost", lost, 0)
 	r.Report("calls of which nobody knows whether they took effect", "%d", unknown)
-	// Twice what a turn takes by itself, and until the lease has ended.
+	// Twice the time of a turn alone, and the time until the lease has ended.
 	r.checkTimes("from the kill to done, for the readers", elapsed, 1, 21*time.Second+12*time.Second)
 }
 
-// stateOf is the state of a task whose last turn ended so: each finish reason leads to one,
+// stateOf returns the state of a task whose last turn ended so: each finish reason leads to one,
 // and a turn without any has failed.
 func stateOf(v *view) string {
 	switch v.reason {
@@ -130,9 +130,9 @@ func stateOf(v *view) string {
 	return "completed"
 }
 
-// miscounted compares what was reported of an order's calls with how often they were made: a
-// call that is completed was made, one that failed was not, and of one that is unknown
-// nobody can know. None is open in the end, and none was made twice.
+// miscounted compares the reported calls of an order with the counted ones. A completed call was
+// made, a failed call was not, and an unknown call may have been made. No call stays open, and no
+// call was made twice.
 func miscounted(t *tools, o order, v *view) (wrong []string) {
 	made := 0
 	for n := range o.calls {

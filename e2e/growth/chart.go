@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// chart is what a dimension has come to.
+// chart has the results of a dimension.
 type chart struct {
 	title  string
-	x      string // what the sizes count
+	x      string // the unit of the sizes
 	each   bool   // the cost is shown divided by the size
 	bytes  bool   // the cost is memory in bytes; else it is CPU time in microseconds
 	series []*series
 }
 
-// costShown is the cost at a point as the chart shows it.
+// costShown returns the cost at a point as the chart shows it.
 func (c *chart) costShown(p point, cost float64) float64 {
 	if c.each {
 		return cost / float64(p.size)
@@ -27,7 +27,7 @@ func (c *chart) costShown(p point, cost float64) float64 {
 	return cost
 }
 
-// allSizes are those of all series.
+// allSizes returns the sizes of all series.
 func (c *chart) allSizes() (all []int) {
 	for _, s := range c.series {
 		for _, p := range s.points {
@@ -38,8 +38,8 @@ func (c *chart) allSizes() (all []int) {
 	return slices.Compact(all)
 }
 
-// formatTable is the chart as Markdown: the median at each size with half the distance of the quartiles,
-// the exponent, and the line that fits.
+// formatTable returns the chart as Markdown: the median at each size with half the distance of the
+// quartiles, the exponent, and the line that fits.
 func (c *chart) formatTable() string {
 	var b strings.Builder
 	head, rule := "| "+c.x+" |", "| --- |"
@@ -71,7 +71,7 @@ func (c *chart) formatTable() string {
 	return b.String() + "\n"
 }
 
-// formatCell is what a series has at a size.
+// formatCell returns the text of a series at a size.
 func (c *chart) formatCell(s *series, size int) string {
 	for _, p := range s.points {
 		if p.size == size {
@@ -81,7 +81,7 @@ func (c *chart) formatCell(s *series, size int) string {
 	return ""
 }
 
-// formatLine says what there is without any unit, and what each unit adds.
+// formatLine words the cost without any unit, and the cost of each unit.
 func (c *chart) formatLine(points []point) string {
 	unit, fixed := fitLine(points)
 	if math.IsNaN(unit) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// requestBody is the body of one, with further members.
+// requestBody returns the body of a request, with further members.
 func requestBody(input, members string) string {
 	return fmt.Sprintf(`{"input":%q,"accumulated":false%s}`, input, members)
 }
@@ -32,7 +32,7 @@ func growChunks(r *run) {
 	r.printChart(&chart{title: "CPU a chunk, by the chunks of an answer", x: "chunks of an answer", each: true, series: []*series{deltas, whole}})
 }
 
-// growTools has the tools grow that each call of the model is shown.
+// growTools has the tools grow that each model call offers.
 func growTools(r *run) {
 	shown, called := &series{name: "a turn, one model call"}, &series{name: "a turn with a tool call"}
 	env := r.modelEnv()
@@ -86,7 +86,8 @@ func growNodes(r *run) {
 	r.printChart(&chart{title: "CPU a node, by the nodes of a workflow", x: "nodes of a workflow", each: true, series: all})
 }
 
-// workflowYAML is a workflow of n nodes in a file. shape returns the type of node i, and where it leads.
+// workflowYAML returns a workflow of n nodes for a file. shape returns the type of node i, and
+// where it leads.
 func workflowYAML(name string, n int, shape func(i, n int) (tool bool, to []int)) string {
 	var nodes, edges strings.Builder
 	for i := range n {
@@ -141,8 +142,8 @@ type historyMessage struct {
 	Content string `json:"content"`
 }
 
-// growHistory has the messages grow that a request brings along, of some hundred characters each, and
-// that a conversation has which the gateway remembers.
+// growHistory has two histories grow, in messages of some hundred characters: one that the request
+// brings, and one that the gateway remembers.
 func growHistory(r *run) {
 	env := r.modelEnv()
 	const rules = "history: {messages: 500, chars: 2000000}\n"

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// point is what was measured at a size: the total cost there, by run.
+// point has the measurements at a size: the total cost there, by run.
 type point struct {
 	size int
 	runs []float64
 }
 
-// cost is the median of the runs.
+// cost returns the median of the runs.
 func (p point) cost() float64 { return quantile(p.runs, 0.5) }
 
-// spread is half the distance of the quartiles, as a part of the median.
+// spread returns half the distance of the quartiles, as a part of the median.
 func (p point) spread() float64 {
 	return (quantile(p.runs, 0.75) - quantile(p.runs, 0.25)) / 2 / p.cost()
 }
@@ -35,8 +35,8 @@ func quantile(values []float64, q float64) float64 {
 }
 
 // exponent returns by which power of the size the cost grows: 0 does not grow, 1 is linear, 2 is
-// the square. It is the slope of the straight line through the logarithms. A size of 0 has none and
-// is left out; with fewer than two others the exponent is no number.
+// the square. It is the slope of the straight line through the logarithms. A size of 0 is left out;
+// with fewer than two others the exponent is NaN.
 func exponent(points []point) float64 {
 	var xs, ys []float64
 	for _, p := range points {
@@ -48,12 +48,12 @@ func exponent(points []point) float64 {
 	return slope
 }
 
-// atTheEnd returns the largest sizes. Where a cost that does not grow is most of the total, all
-// sizes together hide how the rest grows.
+// atTheEnd returns the largest sizes. If most of the total does not grow, all sizes together hide
+// how the remainder grows.
 func atTheEnd(points []point) []point { return points[max(0, len(points)-3):] }
 
-// fitLine returns what each unit costs, and what there is without any. A small total counts as much
-// as a large one: deviations are weighed as parts of the cost.
+// fitLine returns the cost of each unit, and the cost without any. A small total counts as much as
+// a large one: deviations are weighed as parts of the cost.
 func fitLine(points []point) (unit, fixed float64) {
 	var xs, ys []float64
 	for _, p := range points {

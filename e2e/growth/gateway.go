@@ -31,8 +31,8 @@ type gateway struct {
 	ended   chan struct{} // closed when the process has ended
 }
 
-// startGateway starts a gateway with a file of configuration (empty: without one), which is killed at
-// the end of the run.
+// startGateway starts a gateway with a file of configuration, or without one if config is empty. It
+// is killed at the end of the run.
 func (r *run) startGateway(config string, env ...string) *gateway {
 	dir := r.makeFolder()
 	cmd := exec.Command(r.Binary)
@@ -109,7 +109,7 @@ func (g *gateway) stop() {
 	<-g.ended
 }
 
-// makeFolder is removed at the end of the run.
+// makeFolder makes a folder that is removed at the end of the run.
 func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-growth-")
 	r.Must(err)
@@ -117,8 +117,8 @@ func (r *run) makeFolder() string {
 	return dir
 }
 
-// memoryFolder is one whose files lie in memory, where the system has that, and is removed at the end
-// of the run: a store's CPU time is measured, and not how long a disk that others use makes it wait.
+// memoryFolder makes a folder in memory, if the system has that, and removes it at the end of the
+// run. So a disk that others use does not slow a store down.
 func (r *run) memoryFolder() string {
 	dir, err := os.MkdirTemp("/dev/shm", "sluice-growth-")
 	if err != nil {
@@ -138,7 +138,7 @@ func (g *gateway) postTurn(body string) (*http.Response, error) {
 	return g.client.Do(req)
 }
 
-// turnFunc runs a turn, which must be a success.
+// turnFunc returns a function that runs a turn, and fails if the turn does.
 func (g *gateway) turnFunc(body string) func() error {
 	return func() error {
 		resp, err := g.postTurn(body)
@@ -154,7 +154,7 @@ func (g *gateway) getFunc(path, want string) func() error {
 	return func() error { return g.getURL(g.url+path, want) }
 }
 
-// getURL reads what lies at a URL, which must end with something.
+// getURL reads a URL, and fails if the end of the body lacks want.
 func (g *gateway) getURL(url, want string) error {
 	req, err := http.NewRequestWithContext(g.r.Ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -180,7 +180,7 @@ func checkReply(resp *http.Response, want string) error {
 	return nil
 }
 
-// tail is the end of what is written to it.
+// tail has the last bytes that were written to it.
 type tail []byte
 
 // Write implements io.Writer.

@@ -1,13 +1,13 @@
-// Growth starts a built gateway as a process, has one thing after the other grow that a gateway
-// works with (chunks of an answer, tools, agents, nodes, messages, stored tasks, open streams),
-// and measures what that costs the process. scripts/growth.sh builds and runs it.
+// Growth starts a built gateway as a process, lets one dimension after the other grow (chunks of an
+// answer, tools, agents, nodes, messages, stored tasks, open streams), and measures the cost for
+// the process. scripts/growth.sh builds and runs it.
 //
 //	growth [-rounds N] [-most SIZE] BINARY [DIMENSION...]
 //
 // It prints a table of each dimension as Markdown. The exit code is 0 if all was measured, 1 if something was not, 2 if it was called wrongly.
 //
-// The model and the servers of tools are simulators in this process, so that what they cost does
-// not count. Of the gateway it uses the packages of stores alone, to fill them. The clock of a
+// The model and the servers of tools are simulators in this process, so that their cost does not
+// count. It imports only the store packages of the gateway, to fill the stores. The clock of a
 // process's CPU time is that of Linux; elsewhere nothing can be measured.
 package main
 
@@ -29,7 +29,7 @@ const patience = 10 * time.Minute
 // named is a dimension with its name on the command line.
 type named = scenario.Named[*run]
 
-// dimensions are all of them, in the order in which they are measured.
+// dimensions returns all dimensions, in measuring order.
 func dimensions() []named {
 	return []named{
 		{Name: "chunks", Do: growChunks},
@@ -43,7 +43,7 @@ func dimensions() []named {
 	}
 }
 
-// plan is what the command line says.
+// plan has the options of the command line.
 type plan struct {
 	rounds int // measurements of each point
 	most   int // no size is larger
@@ -100,7 +100,7 @@ func (p *plan) parseArgs(flags *flag.FlagSet, args []string) (binary string, wan
 	return binary, wanted, err
 }
 
-// performDimension measures one dimension, and ends what it has started.
+// performDimension measures one dimension, and ends everything that it started.
 func (p plan) performDimension(ctx context.Context, binary string, d named, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

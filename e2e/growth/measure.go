@@ -15,7 +15,7 @@ import (
 type series struct {
 	name   string
 	probes []*probe
-	points []point // what was measured, once it is
+	points []point // the measurements
 }
 
 // probe does something at one size.
@@ -25,7 +25,7 @@ type probe struct {
 	do    func() error
 	times int // how often it is done in a slice
 	most  int // how often at most; 0: 3,000, as what costs next to nothing must end too
-	// before makes what is needed to do it so often; its cost does not count. It may be nil.
+	// before prepares so many repetitions; its cost does not count. It may be nil.
 	before func(times int) error
 }
 
@@ -72,8 +72,8 @@ func (p *probe) warmUp(slice time.Duration) error {
 	return nil
 }
 
-// sliceWithRetry is slice, and tries again what a machine that stood still for a moment had fail: a store,
-// say, that did not answer in its time.
+// sliceWithRetry is measureSlice with three attempts: a store, say, misses its deadline if the
+// machine stands still for a moment.
 func (p *probe) sliceWithRetry() (micros float64, err error) {
 	for range 3 {
 		if micros, err = p.measureSlice(); err == nil {
@@ -106,7 +106,7 @@ func (p *probe) measureSlice() (float64, error) {
 	return float64((after - before).Nanoseconds()) / 1e3 / float64(p.times), err
 }
 
-// cpuTime is the time that all processes of the probe have used.
+// cpuTime returns the CPU time that all processes of the probe have used.
 func (p *probe) cpuTime() (sum time.Duration, err error) {
 	for _, pid := range p.pids {
 		one, err := proc.CPU(pid)

@@ -1,5 +1,5 @@
-// This file has what stands around the gateway: simulators of a model and of a server of tools,
-// which cost the gateway's process nothing but their bytes.
+// This file has the surroundings of the gateway: simulators of a model and of a tool server. They
+// cost the gateway's process only their bytes.
 
 package main
 
@@ -22,8 +22,8 @@ const lastChunk = `data: {"candidates": [{"content": {"parts": [%s],"role": "mod
 
 // model simulates one that answers at once.
 //
-// What it answers stands in what it is asked: "chunks N." says how many come before the last one;
-// "call NAME." calls that tool first. A question that asks for an agent's id gets the first agent.
+// The request orders the answer: "chunks N." is the number of chunks before the last one; "call
+// NAME." calls that tool first. A question that asks for an agent's id gets the first agent.
 type model struct{}
 
 // ServeHTTP answers a call.
@@ -49,7 +49,7 @@ func (model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, lastChunk, `{"text": "."}`)
 }
 
-// wordAfter returns the word that stands between what it begins with and a full stop.
+// wordAfter returns the word between begin and the next full stop.
 func wordAfter(asked []byte, begin string) string {
 	_, rest, _ := bytes.Cut(asked, []byte(begin))
 	word, _, ok := bytes.Cut(rest, []byte("."))
@@ -62,7 +62,7 @@ func wordAfter(asked []byte, begin string) string {
 // modelEnv points a gateway at the model.
 func (r *run) modelEnv() string { return "GEMINI_BASE_URL=" + r.Serve(model{}) }
 
-// toolBox is a server of n tools, which look something up.
+// toolBox returns a server of n tools, which look something up.
 func toolBox(n int) *toolserver.Server {
 	list := make([]string, n)
 	for i := range list {
@@ -74,7 +74,7 @@ func toolBox(n int) *toolserver.Server {
 	}}
 }
 
-// withTools is the section of a file that has a server of n tools.
+// withTools starts a server of n tools, and returns the section of a file for it.
 func (r *run) withTools(n int) string {
 	return fmt.Sprintf("mcpServers: {box: {url: %q}}\n", r.Serve(toolBox(n))+"/mcp")
 }

@@ -1,5 +1,5 @@
-// This file opens streams that say nothing for a while, and measures what one costs. What a
-// million would cost is computed from that.
+// This file opens streams that stay silent for a while, and measures the cost of each. The cost of
+// a million is computed from that.
 
 package main
 
@@ -50,7 +50,7 @@ func (r *run) serveThinkers(http2 bool) []string {
 	return []string{"GEMINI_BASE_URL=" + s.URL, "SSL_CERT_FILE=" + roots}
 }
 
-// idle is what was measured of open streams: totals of the process, in bytes, descriptors and
+// idle has the measurements of open streams: totals of the process, in bytes, descriptors and
 // microseconds of CPU.
 type idle struct{ memory, grown, files, open, beat, collect series }
 
@@ -157,7 +157,7 @@ func (g *gateway) openStream() (io.Closer, error) {
 // million is how many streams are computed.
 const million = 1_000_000
 
-// onPaper writes what a stream costs by the slopes that were measured, and what a million would.
+// onPaper writes the cost of a stream by the measured slopes, and the cost of a million.
 func onPaper(out io.Writer, kinds ...*idle) error {
 	memory, cpu := &chart{bytes: true}, &chart{}
 	var b strings.Builder
@@ -176,7 +176,7 @@ func onPaper(out io.Writer, kinds ...*idle) error {
 		} {
 			unit, fixed := fitLine(row.s.points)
 			without := row.word(fixed)
-			if fixed < 0 { // less than what it differs by from run to run
+			if fixed < 0 { // within the noise of the runs
 				without = ""
 			}
 			fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s |\n", k.grown.name, row.what, without, row.word(unit), formatExponent(exponent(row.s.points)), row.word(fixed+million*unit))

@@ -1,5 +1,5 @@
-// This file has tasks in a store grow: what a list costs and what a turn costs that is kept, the
-// more there are. The store is filled by the packages of the gateway, as no client could do it in time.
+// This file has tasks in a store grow: it measures a list and a stored turn, by the number of
+// tasks. The packages of the gateway fill the store, because a client would be too slow.
 
 package main
 
@@ -17,13 +17,13 @@ import (
 	"sluice/internal/state/store/sqlite"
 )
 
-// conversation is what all tasks belong to: a list of all conversations costs no more.
+// conversation is the conversation of all tasks: a list of all conversations would not cost more.
 const conversation = "conv_growth"
 
-// taskCounts are how many tasks there are.
+// taskCounts returns the numbers of tasks.
 func (r *run) taskCounts() []int { return r.allowedSizes(10, 100, 1000, 10_000, 100_000) }
 
-// tasksInSQLite has tasks grow in a file, which is part of the gateway's process.
+// tasksInSQLite has tasks grow in a file, within the gateway's process.
 func tasksInSQLite(r *run) {
 	t := newTasks()
 	env := r.modelEnv()

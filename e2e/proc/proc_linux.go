@@ -1,5 +1,5 @@
-// Package proc reads what a process has used, by its id. Elsewhere than on Linux each function
-// returns an error.
+// Package proc reads the resources that a process has used, by its id. Elsewhere than on Linux each
+// function returns an error.
 package proc
 
 import (

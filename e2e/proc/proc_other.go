@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Package proc reads what a process has used, by its id. Elsewhere than on Linux each function
-// returns an error.
+// Package proc reads the resources that a process has used, by its id. Elsewhere than on Linux each
+// function returns an error.
 package proc
 
 import (

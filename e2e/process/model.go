@@ -24,7 +24,7 @@ type Model struct {
 
 // Question is one call of the model.
 type Question struct {
-	Text    string // what the user wrote last
+	Text    string // the user's last text
 	Body    string // the whole request
 	Results int    // how many results of tools it holds
 
@@ -84,8 +84,8 @@ func newQuestion(w http.ResponseWriter, r *http.Request, body []byte) *Question 
 	return q
 }
 
-// UserText returns what the user has said of a text that a model is shown: without the line of its
-// time, and nothing of what the gateway adds.
+// UserText returns the user's words in a text for a model, without the line of its time. For a text
+// that the gateway added it returns an empty string.
 func UserText(text string) string {
 	if strings.HasPrefix(text, "Added by the gateway, not by the user:\n") {
 		return ""
@@ -96,7 +96,7 @@ func UserText(text string) string {
 	return text
 }
 
-// Env is what points a gateway at the model.
+// Env returns the environment that points a gateway at the model.
 func (m *Model) Env() map[string]string {
 	return map[string]string{"GEMINI_API_KEY": "not-a-real-key-of-anybody", "GEMINI_BASE_URL": m.URL}
 }

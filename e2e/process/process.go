@@ -31,8 +31,8 @@ const (
 	// Root is the repository, seen from the folder of a test.
 	Root = "../.."
 	// Tree is Root by way of a link inside the module e2e. go test does not notice that a file
-	// outside a test's module has changed, and would report an old result: what a test reads of
-	// the repository, it reads here.
+	// outside a test's module has changed, and would report an old result. So a test reads the
+	// repository's files here.
 	Tree = "../tree"
 	// Patience bounds every wait for something that must come on a busy machine.
 	Patience = testnet.Patience
@@ -80,9 +80,9 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// LookAtSources looks at every file that a program may be built from or read, but in folders of
-// the names without. go test notes what a test looks at, and reports an old result only if that is
-// the same; of a program that is started it knows nothing.
+// LookAtSources looks at every file that a program may be built from or read, except in folders
+// with the given names. go test reports an old result only if the files that a test looked at are
+// the same. It does not notice the files of a program that the test starts.
 func LookAtSources(without ...string) error {
 	return filepath.WalkDir(Tree+"/.", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -139,7 +139,7 @@ func Tool(t testing.TB, names ...string) string {
 // Gateway is Sluice as a process.
 type Gateway struct {
 	Addr  string // host:port
-	Admin string // host:port of the address for operators; empty: there is none
+	Admin string // host:port of the operators' address; empty without one
 
 	t       testing.TB
 	cmd     *exec.Cmd
@@ -147,7 +147,7 @@ type Gateway struct {
 	stderr  bytes.Buffer // of the process, until ended
 	excused bool         // the test has seen to its end
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	lines []Line
 	news  chan struct{} // closed when there are more lines
 }
@@ -214,7 +214,7 @@ func Launch(t testing.TB, cmd *exec.Cmd, env map[string]string) *Gateway {
 	return g
 }
 
-// endWell is the end of a gateway that its test has not ended.
+// endWell ends a gateway that its test has not ended.
 func (g *Gateway) endWell() {
 	if !g.excused {
 		if code := g.Stop(); code != 0 {
@@ -244,8 +244,8 @@ func (g *Gateway) Kill() {
 // Signal sends a signal.
 func (g *Gateway) Signal(s os.Signal) { _ = g.cmd.Process.Signal(s) }
 
-// Wait waits for the end and returns the exit code, -1 after a signal that killed it. What the
-// code must be is then the test's to say.
+// Wait waits for the end and returns the exit code, -1 after a signal that killed it. The test then
+// judges the code.
 func (g *Gateway) Wait() int {
 	g.t.Helper()
 	g.excused = true
@@ -268,10 +268,10 @@ func (g *Gateway) Stderr() string {
 	return g.stderr.String()
 }
 
-// PID is that of the process.
+// PID returns the id of the process.
 func (g *Gateway) PID() int { return g.cmd.Process.Pid }
 
-// addLine takes in a line of the log.
+// addLine adds a line of the log.
 func (g *Gateway) addLine(text string) {
 	l := Line{Raw: text}
 	_ = json.Unmarshal([]byte(text), &l)

@@ -7,8 +7,8 @@ import (
 	"sluice/e2e/proc"
 )
 
-// CPU is the time that the gateway has used so far. Where a process has no clock of its own the test
-// is skipped.
+// CPU returns the CPU time that the gateway has used so far. The test is skipped on a system
+// without a clock of each process.
 func (g *Gateway) CPU(t testing.TB) time.Duration {
 	t.Helper()
 	used, err := proc.CPU(g.PID())
@@ -18,7 +18,8 @@ func (g *Gateway) CPU(t testing.TB) time.Duration {
 	return used
 }
 
-// Memory is what the gateway has in memory, in bytes. Where that cannot be read the test is skipped.
+// Memory returns the resident memory of the gateway, in bytes. The test is skipped where it cannot
+// be read.
 func (g *Gateway) Memory(t testing.TB) int64 {
 	t.Helper()
 	resident, err := proc.Memory(g.PID())

@@ -1,5 +1,5 @@
-// Package protocols holds tests and benchmarks and nothing else: they put the protocols of
-// language models side by side, over real HTTP and against the strict simulators. One
-// conversation goes from each model to each other one, one turn gives the same events
-// whichever model answers it, and a delta costs about the same.
+// Package protocols holds tests and benchmarks and nothing else: they put the protocols of language
+// models side by side, over real HTTP and against the strict simulators. A conversation goes from
+// each model to each other one, a turn gives the same events with every model, and a delta costs
+// about the same.
 package protocols

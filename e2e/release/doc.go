@@ -1,6 +1,6 @@
-// Package release tries what a release consists of, as somebody who downloads it would: the
-// archive is unpacked and its program run, the Debian package is installed into an empty root and
-// started there as its unit says, the manifests are rendered and checked, and so are the
-// workflows. scripts/release-install.sh installs what it needs; with SLUICE_REQUIRE_PEERS=1 it is
-// a failure if something is missing, elsewhere a skip.
+// Package release tries the parts of a release as a user would. The archive is unpacked and its
+// program runs. The Debian package is installed into an empty root and started there as its unit
+// says. The manifests are rendered and checked, and so are the workflows.
+// scripts/release-install.sh installs the programs that it needs. With SLUICE_REQUIRE_PEERS=1 a
+// missing program is a failure, otherwise a skip.
 package release

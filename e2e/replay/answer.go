@@ -16,7 +16,7 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Answer is what a reader makes of an answer.
+// Answer is an answer as a reader understood it.
 type Answer struct {
 	Text     string `json:"text"`
 	Thoughts string `json:"thoughts"`
@@ -54,18 +54,18 @@ func Open(spec model.Spec, opts model.Options) (*model.Model, error) {
 	return openai.New(spec, opts)
 }
 
-// Hello is a request that any model takes.
+// Hello returns a request that any model takes.
 func Hello() *chat.ModelRequest {
 	return &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}}
 }
 
-// Model is what answers.
+// Model streams the answers to requests.
 type Model interface {
 	Stream(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error
 }
 
-// Ask makes one call of m, and returns what came of it with the message that goes back
-// in the next request.
+// Ask makes one call of m. It returns the answer, and the message that goes back in the next
+// request.
 func Ask(ctx context.Context, m Model, req *chat.ModelRequest) (Answer, chat.Message) {
 	var a Answer
 	said := chat.Message{Role: chat.RoleModel}
@@ -135,7 +135,7 @@ func (a *Answer) Differences(other *Answer) (list []string) {
 	return list
 }
 
-// hasDistinctIDs says whether each call has an id of its own.
+// hasDistinctIDs reports whether each call has an id of its own.
 func (a *Answer) hasDistinctIDs() bool {
 	seen := map[string]bool{"": true}
 	for _, c := range a.Calls {

@@ -1,5 +1,5 @@
-// Package replay serves answers of providers that others recorded, and says what a model of
-// ours makes of an answer in a form that other readers can be compared with. It is for tests.
+// Package replay serves recorded answers of providers, and returns our model's reading of an answer
+// in a form that can be compared with other readers. It is for tests.
 package replay
 
 import (
@@ -24,7 +24,7 @@ type Recording struct {
 	Name   string // of its files, without the extension
 	API    string // Chat, Responses or Messages
 	Status int
-	Stream bool // false: the body is no stream of events
+	Stream bool // false: the body is a single document
 	Body   []byte
 	End    string // stop, max_tokens or "error" and a type, as others read it
 }
@@ -78,8 +78,8 @@ func (r *Recording) readBody(base string) (err error) {
 	return err
 }
 
-// frameChunks puts back what is not in a file of chunks, one a line: the fields of events and
-// how a stream ends.
+// frameChunks adds the parts that a file of chunks, one a line, lacks: the fields of events and the
+// end of a stream.
 func frameChunks(api string, chunks []byte) (b []byte) {
 	for line := range bytes.Lines(chunks) {
 		line = bytes.TrimSpace(line)

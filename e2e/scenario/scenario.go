@@ -1,9 +1,8 @@
-// Package scenario is the frame of programs that do things to a built gateway and print what
-// became of it: a scenario starts what it needs, which is ended with it, and what it measures
-// becomes figures of its row in a table. It is like testing.T, but a row that is broken is a
-// result and not a failure of the program.
+// Package scenario is the frame of programs that test a built gateway and print a table. A scenario
+// starts its servers and processes, which end with it, and its measurements become figures of its
+// row. It is like testing.T, but a row that is broken is a result and not a failure of the program.
 //
-// It knows nothing of the gateway: who judges it must not share its mistakes.
+// It shares no code with the gateway, because a judge must not share the gateway's mistakes.
 package scenario
 
 import (
@@ -25,11 +24,11 @@ import (
 type Run struct {
 	Ctx    context.Context // ends with the scenario's time
 	Binary string          // path of the gateway
-	Row    Row             // what was measured so far
+	Row    Row             // the measurements so far
 	ends   []func()        // run in reverse
 }
 
-// Named is a scenario with the name of its row. What it is given is R, which has a Run in it.
+// Named is a scenario with the name of its row. Its argument is an R, which embeds a Run.
 type Named[R any] struct {
 	Name string
 	Do   func(R)
@@ -43,8 +42,8 @@ func Main(program func(ctx context.Context, args []string, stdout, stderr io.Wri
 	os.Exit(code)
 }
 
-// Misused says what is wrong with a command line and how the program is called, whose name is the
-// first word of usage. It returns the exit code.
+// Misused prints a fault of the command line and the usage, whose first word is the program's name.
+// It returns the exit code.
 func Misused(stderr io.Writer, usage string, err error) int {
 	name, _, _ := strings.Cut(usage, " ")
 	fmt.Fprintf(stderr, "%s: %v\nusage: %s\n", name, err, usage)
@@ -91,24 +90,24 @@ func Table[R any](ctx context.Context, out io.Writer, wanted []Named[R], perform
 	return 0
 }
 
-// failure is what Must panics with, and lack what Lack does.
+// failure is the panic of Must, and lack is the panic of Lack.
 type (
 	failure struct{ error }
 	lack    struct{ missing string }
 )
 
-// Must ends the scenario if err is not nil, which makes its row broken. Only the scenario's
-// own goroutine may call it, or what calls it.
+// Must ends the scenario if err is not nil; its row is then broken. Only the scenario's own
+// goroutine may call it.
 func (r *Run) Must(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// Lack ends the scenario as skipped: this machine does not have what it needs.
+// Lack ends the scenario as skipped: this machine lacks a program or a feature.
 func (r *Run) Lack(what string) { panic(lack{what}) }
 
-// Perform runs a scenario, ends what it has started, and returns its row.
+// Perform runs a scenario, ends everything that it started, and returns its row.
 func (r *Run) Perform(scenario func()) Row {
 	func() {
 		defer r.End()
@@ -138,7 +137,7 @@ func (r *Run) Try(scenario func()) {
 // on top of earlier ones.
 func (r *Run) AtEnd(end func()) { r.ends = append(r.ends, end) }
 
-// End stops what the row started.
+// End stops everything that the row started.
 func (r *Run) End() {
 	for _, end := range slices.Backward(r.ends) {
 		end()
@@ -176,7 +175,7 @@ func (r *Run) Serve(h http.Handler) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// Check adds a figure.
+// Check adds a figure. It is fine if good is true, and broken otherwise.
 func (r *Run) Check(what string, good bool, expected, format string, args ...any) {
 	v := Broke
 	if good {
@@ -185,17 +184,17 @@ func (r *Run) Check(what string, good bool, expected, format string, args ...any
 	r.Row.Figures = append(r.Row.Figures, Figure{what, fmt.Sprintf(format, args...), expected, v})
 }
 
-// Report adds a figure of which nothing is expected.
+// Report adds a figure without an expectation.
 func (r *Run) Report(what, format string, args ...any) {
 	r.Row.Figures = append(r.Row.Figures, Figure{what, fmt.Sprintf(format, args...), "", Reported})
 }
 
-// Skip notes what this machine cannot show, and why.
+// Skip records a figure that this machine cannot show, and the reason.
 func (r *Run) Skip(what, why string) {
 	r.Row.Figures = append(r.Row.Figures, Figure{what, why, "", Skipped})
 }
 
-// Exactly notes a count.
+// Exactly records a count.
 func (r *Run) Exactly(what string, got, want int) {
 	r.Check(what, got == want, fmt.Sprint(want), "%d", got)
 }

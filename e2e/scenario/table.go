@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Verdict is what a figure says of the gateway.
+// Verdict is the judgement of a figure.
 type Verdict string
 
 const (
 	Fine  Verdict = "ok"
 	Broke Verdict = "BROKEN"
-	// Skipped is what this machine cannot measure.
+	// Skipped marks a figure that this machine cannot measure.
 	Skipped Verdict = "skipped"
 	// Reported is a figure that explains others and is neither good nor bad.
 	Reported Verdict = ""
@@ -25,7 +25,7 @@ type Figure struct {
 	Verdict                  Verdict
 }
 
-// Row is what one scenario has shown.
+// Row has the results of one scenario.
 type Row struct {
 	Name    string
 	Figures []Figure
@@ -35,10 +35,10 @@ type Row struct {
 // Totals are the streams of a row, in a form that can be added over rows, runs and programs:
 // each stream is in exactly one of the other counts.
 type Totals struct {
-	Streams    int // that were begun, which is to say answered with 200
+	Streams    int // that were begun: answered with 200
 	Done       int // whose client stayed, with exactly one done
 	ClientLeft int // whose client left before
-	Lost       int // whose client stayed, and has no done or several
+	Lost       int // whose client stayed, without exactly one done
 }
 
 // Add returns the sum.
@@ -46,13 +46,13 @@ func (t Totals) Add(o Totals) Totals {
 	return Totals{t.Streams + o.Streams, t.Done + o.Done, t.ClientLeft + o.ClientLeft, t.Lost + o.Lost}
 }
 
-// String is the line that programs print, and that can be added by a script.
+// String returns the line that programs print. A script can add such lines.
 func (t Totals) String() string {
 	return fmt.Sprintf("totals: streams %d, done %d, left by client %d, lost %d", t.Streams, t.Done, t.ClientLeft, t.Lost)
 }
 
-// Verdict is broken if one figure is, or if none says that all is well. A row of which all
-// was skipped is skipped.
+// Verdict returns Broke if a figure is broken, or if all figures are only reported. A row with
+// skipped and reported figures alone is skipped.
 func (r Row) Verdict() Verdict {
 	v := Broke
 	for _, f := range r.Figures {
@@ -95,7 +95,7 @@ func printSum(w io.Writer, rows int, broken []string, t Totals) {
 	}
 }
 
-// oneLine keeps what a broken gateway said from breaking the table.
+// oneLine fits the answer of a broken gateway into a cell of the table.
 func oneLine(s string) string {
 	const most = 200 // bytes
 	s = strings.Join(strings.Fields(s), " ")

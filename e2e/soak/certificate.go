@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// authority is whom the clients trust: what it signs may be replaced at any time.
+// authority signs the gateway's certificates. Clients trust it, so that a certificate may be
+// replaced at any time.
 type authority struct {
 	dir  string // of the pairs
 	key  *ecdsa.PrivateKey
@@ -42,14 +43,14 @@ func newAuthority(dir string) (*authority, error) {
 	return a, err
 }
 
-// certPool is what a client trusts.
+// certPool returns the pool of the only certificate that a client trusts.
 func (a *authority) certPool() *x509.CertPool {
 	p := x509.NewCertPool()
 	p.AddCert(a.cert)
 	return p
 }
 
-// pairPaths are where the pair is.
+// pairPaths returns the paths of the current pair.
 func (a *authority) pairPaths() (cert, key string) {
 	return filepath.Join(a.dir, "current", "tls.crt"), filepath.Join(a.dir, "current", "tls.key")
 }

@@ -43,9 +43,9 @@ func (r *run) judgeAccounts(p *place, l *ledger, s *seasons, elapsed time.Durati
 	r.Report("times that keys, tokens and certificate were replaced", "%d", s.n-1)
 }
 
-// judgeTokens sets what limits have counted against what the model gave. A call that broke off counts
-// by a guess, which done does not have. Of the tenant that cancels it is known only that it
-// was charged what done said, or more.
+// judgeTokens compares the tokens that limits have counted with those that the model gave. A call
+// that broke off counts by a guess, which done does not have. For the tenant that cancels only a
+// bound is known: it was charged the tokens of done, or more.
 func (r *run) judgeTokens(l *ledger, counted map[string]int) {
 	said, charged := l.reported[cancelling], counted[cancelling]
 	delete(l.tokens, cancelling)
@@ -83,7 +83,7 @@ func (l *ledger) countDiffering() (n int) {
 	return n
 }
 
-// checkEqual notes that two accounts are the same.
+// checkEqual records whether two accounts are the same.
 func (r *run) checkEqual(what string, ours, theirs map[string]int) {
 	d := differences(ours, theirs)
 	if d == "" {
@@ -93,13 +93,13 @@ func (r *run) checkEqual(what string, ours, theirs map[string]int) {
 	r.Check(what, false, "as the gateway counts", "%s", d)
 }
 
-// checkEmpty notes that a list of faults is empty, and shows the first few.
+// checkEmpty records whether a list of faults is empty, and shows the first few.
 func (r *run) checkEmpty(what string, faults []string) {
 	r.Check(what, len(faults) == 0, "0", "%d %s", len(faults), strings.Join(faults[:min(3, len(faults))], "; "))
 }
 
-// Bounds of what may be left: connections to upstreams that are kept for the next turn, buffers
-// of pools, and what a store in memory keeps (up to 64 MiB by its own account).
+// Bounds of growth: connections to upstreams that stay for the next turn, buffers of pools, and the
+// turns of a store in memory (up to 64 MiB by its own account).
 const (
 	moreHeap        = 24 << 20
 	moreOfStore     = 96 << 20
@@ -107,7 +107,7 @@ const (
 	moreDescriptors = 40
 )
 
-// checkReturned notes that the gateway holds no more than before.
+// checkReturned records whether the gateway holds no more than before.
 func (r *run) checkReturned(p *place, before held) {
 	heap := before.heap + moreHeap
 	if r.plan.store == "memory" {

@@ -1,5 +1,5 @@
-// This file adds up what clients saw, and sets it against what the gateway says, what the model
-// gave and what the tools counted.
+// This file adds up the clients' observations, and compares them with the counts of the gateway,
+// the model and the tools.
 
 package main
 
@@ -30,7 +30,7 @@ type ledger struct {
 	guesses  int
 	users    map[string]account
 	refusals map[string]int // by error type
-	belated  int            // of these, those of what had been replaced twice
+	belated  int            // of these, refusals of credentials that had been replaced twice
 	limits   map[string]int // refusals by the limits that were broken
 	calls    map[string]int // tool calls by "server outcome"
 	// named has the calls that were not completed, by the same, so that those of a difference can
@@ -40,7 +40,7 @@ type ledger struct {
 	cuts   int            // streams that broke off, and were taken up again
 	seals  map[string]int // certificates that were seen, by serial number
 	proto  map[string]int // replies by version of HTTP
-	// What does not agree with the rest, by what it is about.
+	// Disagreements, by their subject.
 	faults map[string][]string
 }
 
@@ -75,7 +75,7 @@ func (l *ledger) countRefusal(no *refusal) {
 	}
 }
 
-// countLate counts a refusal of what had been replaced twice when it arrived.
+// countLate counts a refusal of a credential that had been replaced twice when it arrived.
 func (l *ledger) countLate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,8 +84,8 @@ func (l *ledger) countLate() {
 }
 
 // leastHead is how long a gateway waits at least for a handshake or the head of a request: 5 s, and
-// 2 s for the first frame of HTTP/2. Where it or its client is given no CPU for so long, it closes
-// the connection.
+// 2 s for the first frame of HTTP/2. If the gateway or its client gets CPU time too late, the
+// gateway closes the connection.
 const leastHead = 2 * time.Second
 
 // mayResend counts a request that got no answer, and says whether it may be sent again: nothing
@@ -101,12 +101,12 @@ func (l *ledger) mayResend(ctx context.Context, u *user, err error, after time.D
 	return true
 }
 
-// addFault notes what does not agree. It needs mu.
+// addFault records a disagreement. The caller must hold mu.
 func (l *ledger) addFault(about, format string, args ...any) {
 	l.faults[about] = append(l.faults[about], fmt.Sprintf(format, args...))
 }
 
-// What may not agree.
+// Subjects of disagreements.
 const (
 	noAnswer    = "requests without an answer that were not too slow"
 	lostStreams = "streams whose client stayed, without exactly one done"
@@ -146,7 +146,7 @@ func (l *ledger) countTurn(u *user, o order, v *view, left, cut bool, err error)
 	l.countCalls(o, v, ran)
 }
 
-// countTokens counts the tokens of a turn. It needs mu.
+// countTokens counts the tokens of a turn. The caller must hold mu.
 func (l *ledger) countTokens(u *user, o order, v *view, g given) {
 	l.reported[u.tenant] += v.usage.totalTokens()
 	if v.reason == "cancelled" { // the model cannot know what of its last words was read
@@ -181,7 +181,7 @@ func (p *place) serverOf(tool string) *tools {
 	return p.facts
 }
 
-// countCalls counts the calls of a turn. It needs mu.
+// countCalls counts the calls of a turn. The caller must hold mu.
 func (l *ledger) countCalls(o order, v *view, ran map[string]int) {
 	for id, c := range v.calls {
 		outcome := c.server + " " + c.status
@@ -204,7 +204,7 @@ func (l *ledger) countCalls(o order, v *view, ran map[string]int) {
 }
 
 // differingCalls returns the calls among which those are that the gateway counts otherwise, by
-// outcome. It needs mu.
+// outcome. The caller must hold mu.
 func (l *ledger) differingCalls(theirs map[string]int) map[string][]string {
 	all := map[string][]string{}
 	for outcome, calls := range l.named {

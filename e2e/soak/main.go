@@ -1,8 +1,8 @@
-// Soak runs a built gateway under load for as long as one likes, with all that happens to one
-// that serves: users of several tenants with keys and tokens, over TLS by HTTP/2 and
-// HTTP/1.1, upstreams that fail, clients that leave or read slowly, keys and certificates that
-// are replaced. Then what clients saw and what the gateway counted are set against each
-// other: the difference must be zero. scripts/soak.sh builds and runs it.
+// Soak runs a built gateway under load for as long as one likes, with all that happens to one that
+// serves: users of several tenants with keys and tokens, over TLS by HTTP/2 and HTTP/1.1, upstreams
+// that fail, clients that leave or read slowly, keys and certificates that are replaced. Then it
+// compares the clients' observations with the gateway's counts: the difference must be zero.
+// scripts/soak.sh builds and runs it.
 //
 //	soak [flags] BINARY
 //
@@ -92,7 +92,7 @@ func parseArgs(args []string, stderr io.Writer) (p plan, binary string, err erro
 	return p, binary, err
 }
 
-// check returns what is wrong with a plan.
+// check returns the first fault of a plan.
 func (p *plan) check() error {
 	switch {
 	case p.users < 1 || p.width < 1 || p.rate < 0 || p.length <= 0 || p.every <= 0:

@@ -1,4 +1,4 @@
-// This file starts the gateway with what is around it, and reads what it says of itself.
+// This file starts the gateway with everything around it, and reads its pages and metrics.
 
 package main
 
@@ -23,14 +23,14 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// place is what a run works with.
+// place has the gateway of a run, its upstreams and its credentials.
 type place struct {
 	dir      string
 	model    *model
 	books    *tools // writes
 	facts    *tools // reads only
 	issuer   *credential.Issuer
-	seal     *authority // nil: there is no TLS
+	seal     *authority // nil without TLS
 	keys     *wardrobe
 	operator string       // key
 	season   atomic.Int64 // how many times keys and tokens were replaced, or began to be
@@ -38,7 +38,7 @@ type place struct {
 	gateway *os.Process
 	url     string
 	admin   string      // URL
-	trusted *tls.Config // nil: there is no TLS
+	trusted *tls.Config // nil without TLS
 	client  *http.Client
 	sealed  int64 // serial number of the certificate that client saw last; for the goroutine of the run
 }
@@ -72,7 +72,8 @@ func (r *run) startPlace() *place {
 	return p
 }
 
-// prepareAccess prepares who may ask and how much, and returns the sections that say so.
+// prepareAccess makes keys, issuer and certificate, and returns the sections of the configuration
+// for users and limits.
 func (r *run) prepareAccess(p *place) string {
 	var err error
 	p.seal, err = newAuthority(p.dir)
@@ -97,7 +98,7 @@ func (r *run) prepareAccess(p *place) string {
 // smallClass is the class of limits of those who ask more often than they may.
 const smallClass = "small"
 
-// storeSetting returns the setting of the store, which is empty when the gateway starts.
+// storeSetting returns the setting of the store. The store is empty when the gateway starts.
 func (r *run) storeSetting(p *place) string {
 	switch r.plan.store {
 	case "sqlite":
@@ -108,7 +109,7 @@ func (r *run) storeSetting(p *place) string {
 	return r.plan.store
 }
 
-// startRedis starts one, and returns its address.
+// startRedis starts a server, and returns its address.
 func (r *run) startRedis(dir string) string {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -251,16 +252,16 @@ func (f figures) sumByLabel(name, label string) map[string]int {
 	return sums
 }
 
-// held is what the gateway holds when it does nothing.
+// held is the memory, the goroutines and the descriptors of an idle gateway.
 type held struct {
 	heap        int // bytes that are in use after a collection
 	goroutines  int
 	descriptors int // 0: not known here
 }
 
-// measureHeld has the gateway collect its garbage, and looks.
+// measureHeld has the gateway collect its garbage, and measures it.
 func (p *place) measureHeld(ctx context.Context) (held, error) {
-	for range 2 { // what has a finalizer goes with the second one
+	for range 2 { // objects with a finalizer go with the second one
 		if _, err := p.getPage(ctx, p.admin+"/debug/pprof/heap?gc=1", p.operator); err != nil {
 			return held{}, fmt.Errorf("profile: %w", err)
 		}
@@ -292,7 +293,7 @@ func (r *run) waitUntil(limit time.Duration, holds func() bool) bool {
 	return true
 }
 
-// makeFolder is removed when the run ends, unless its log is wanted.
+// makeFolder makes a folder that is removed when the run ends, unless its log is wanted.
 func (r *run) makeFolder() string {
 	dir, err := os.MkdirTemp("", "sluice-soak-")
 	r.Must(err)

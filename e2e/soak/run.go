@@ -19,12 +19,12 @@ type run struct {
 	progress io.Writer
 }
 
-// printProgress prints progress for the person who waits.
+// printProgress prints a line of progress for the waiting person.
 func (r *run) printProgress(format string, args ...any) {
 	fmt.Fprintf(r.progress, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// soak is the whole run.
+// soak runs all phases.
 func (r *run) soak() {
 	p, l := r.startPlace(), newLedger()
 	users := make([]*user, r.plan.users)
@@ -40,7 +40,7 @@ func (r *run) soak() {
 	began := time.Now()
 	r.runLoad(s, began.Add(r.plan.length))
 	elapsed := time.Since(began)
-	r.warmUsers(users) // each with what is new at the end
+	r.warmUsers(users) // each with the credentials of the end
 	r.awaitOrFail("no turn runs any more", time.Minute, func() bool {
 		f, err := p.readMetrics(r.Ctx)
 		return err == nil && f["sluice_streams_active"] == 0 && f["sluice_turns_detached"] == 0
@@ -50,8 +50,8 @@ func (r *run) soak() {
 	r.Row.Totals = l.totals
 }
 
-// warmUsers has each user ask once: so what is made at first use is there, and what was replaced last
-// is used.
+// warmUsers has each user ask once. So everything that is made at first use exists, and the last
+// credentials are used.
 func (r *run) warmUsers(users []*user) {
 	done := make(chan struct{})
 	for _, u := range users {
@@ -68,7 +68,7 @@ func (r *run) warmUsers(users []*user) {
 	}
 }
 
-// awaitRest waits until nothing runs, and returns what the gateway holds then.
+// awaitRest waits until no turn runs, and returns the resources that the gateway then holds.
 func (r *run) awaitRest(p *place) (h held) {
 	var err error
 	r.awaitOrFail("rest", time.Minute, func() bool {
@@ -104,7 +104,7 @@ func (r *run) runLoad(s *seasons, until time.Time) {
 	}
 }
 
-// seasons replaces keys, tokens and certificates. One goroutine uses it.
+// seasons replaces keys, tokens and certificates. Only one goroutine uses it.
 type seasons struct {
 	*run
 	place    *place
@@ -112,7 +112,7 @@ type seasons struct {
 	n        int
 	oldKeys  []string // keys of the first user, the last one at the end
 	refused  int      // answers 401 to keys that were not known yet, or not any more
-	answered int      // questions who one is that were answered
+	answered int      // answers of /me to an accepted key
 }
 
 // replaceAll replaces all: the files first, and when the gateway uses them, what users show. It sends
@@ -153,13 +153,13 @@ func (s *seasons) replaceAll() {
 		u.credentials.Store(&credentials{next[n], int64(s.n)})
 		u.connect()
 	}
-	// Of the last two both are in the file.
+	// The last two keys are both in the file.
 	if s.oldKeys = append(s.oldKeys, next[0]); s.n > 2 && s.acceptsKey(s.oldKeys[s.n-3]) {
 		s.Check("a key that was taken out", false, "401", "counts")
 	}
 }
 
-// acceptsKey says whether the gateway knows a key.
+// acceptsKey reports whether the gateway knows a key.
 func (s *seasons) acceptsKey(key string) bool {
 	_, err := s.place.getPage(s.Ctx, s.place.url+"/me", key)
 	if no, ok := errors.AsType[*refusal](err); ok && no.Status == http.StatusUnauthorized {

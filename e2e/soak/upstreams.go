@@ -1,5 +1,5 @@
-// This file has the upstreams: a model and two tool servers, each of which fails as often as
-// the plan says, and counts what it has given. What a turn is to be stands in its text.
+// This file has the upstreams: a model and two tool servers. Each fails as often as the plan says,
+// and counts its tokens or calls. The text of a turn has its order.
 
 package main
 
@@ -20,8 +20,8 @@ import (
 	"sluice/e2e/toolserver"
 )
 
-// order is what a turn is to be: so many calls of tools, one after the other, and so many
-// words of a size. It travels as text through the gateway.
+// order describes a turn: a number of tool calls, one after the other, and a number of words of a
+// size. It travels as text through the gateway.
 type order struct {
 	id    string // no other turn has it; without spaces and colons
 	calls int
@@ -30,12 +30,12 @@ type order struct {
 	every time.Duration
 }
 
-// String is the text of a request.
+// String returns the order as the text of a request.
 func (o order) String() string {
 	return fmt.Sprintf("order %s: calls %d, words %d, size %d, every %dms", o.id, o.calls, o.words, o.size, o.every.Milliseconds())
 }
 
-// readOrder finds it in what the model is asked. A request without an order gets one word.
+// readOrder finds the order in a request to the model. A request without an order gets one word.
 func (m *model) readOrder(body string) (o order) {
 	f := m.orders.FindStringSubmatch(body)
 	if f == nil {
@@ -45,13 +45,13 @@ func (m *model) readOrder(body string) (o order) {
 	return order{f[1], number(f[2]), number(f[3]), number(f[4]), time.Duration(number(f[5])) * time.Millisecond}
 }
 
-// given is what the model has given to a turn, in tokens.
+// given counts the tokens that the model gave to a turn.
 type given struct {
 	tokens int // that it said
 	guess  int // of calls that broke off before: what limits count for them
 }
 
-// estimateTokens is how many tokens a text of so many bytes is taken for.
+// estimateTokens returns how many tokens the gateway assumes for a text of that size.
 func estimateTokens(size int) int { return (size + 3) / 4 }
 
 // model is a simulator of the streaming call of the Gemini API. It says its tokens with the
@@ -70,7 +70,7 @@ func newModel(faults int) *model {
 	return &model{orders: regexp.MustCompile(`order (\S+): calls (\d+), words (\d+), size (\d+), every (\d+)ms`), faults: faults, given: map[string]given{}}
 }
 
-// takeGiven returns what a turn was given, and forgets it.
+// takeGiven returns the tokens of a turn, and forgets them.
 func (m *model) takeGiven(id string) given {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +79,7 @@ func (m *model) takeGiven(id string) given {
 	return g
 }
 
-// addGiven adds to what a turn was given.
+// addGiven adds to the tokens of a turn.
 func (m *model) addGiven(id string, tokens, guess int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +123,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for n := 1; n < o.words; n++ {
 		sendChunk(w, fmt.Sprintf(`{"text":%q}`, word), "")
 		if o.every > 0 && scenario.Pause(r.Context(), o.every) != nil {
-			return // a turn that was cancelled, of which nobody knows how far it came
+			return // a cancelled turn: its progress is unknown
 		}
 	}
 	guess := 0
@@ -158,7 +158,8 @@ func sendChunk(w http.ResponseWriter, part, usage string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// tools is what an MCP server has: one tool, that counts its calls by order. It is what the judge believes, whatever the gateway says.
+// tools is the only tool of an MCP server, and counts its calls by order. The judge believes these
+// counts, whatever the gateway says.
 type tools struct {
 	tool   string
 	writes bool // the tool changes something, and must not run twice
@@ -179,7 +180,7 @@ func (t *tools) takeCount(order string) int {
 	return n
 }
 
-// countTwice counts calls of what nobody has asked for any more, beyond one each.
+// countTwice returns how many orders ran more than once, of those whose count was not taken.
 func (t *tools) countTwice() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,7 +211,7 @@ func (t *tools) runTool(w http.ResponseWriter, _ *http.Request, c toolserver.Cal
 	case "unavailable":
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return ""
-	case "lost": // what was asked for is done, and nobody learns of it
+	case "lost": // the call took effect, and its caller never learns of it
 		panic(http.ErrAbortHandler)
 	case "error":
 		return toolserver.Failure("it does not work today")

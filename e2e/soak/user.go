@@ -1,5 +1,5 @@
-// This file has the users: each asks at its own pace, reads to the end, slowly, or leaves, and
-// notes what came of it.
+// This file has the users. Each asks at its own pace, reads to the end or slowly, or leaves, and
+// records the outcome.
 
 package main
 
@@ -23,7 +23,7 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// user is one who asks.
+// user is a simulated user, with its credentials and its client.
 type user struct {
 	*place
 	plan   *plan
@@ -38,16 +38,17 @@ type user struct {
 	turns        atomic.Int64
 }
 
-// credentials are what a user shows.
+// credentials are the key or the token that a user sends.
 type credentials struct {
 	text   string // a key or a token; empty: nobody is asked
 	season int64  // place.season when it was new
 }
 
-// isOutdated says whether what was shown may not count any more: it does until the time after the next.
+// isOutdated reports whether the credential may be refused: it is valid until it has been replaced
+// twice.
 func (c *credentials) isOutdated(season int64) bool { return season >= c.season+2 }
 
-// newUser returns number n. Of ten users of a tenant one asks more than it may.
+// newUser returns number n. Every tenth user of a tenant asks more than it may.
 func newUser(p *place, plan *plan, l *ledger, n int) *user {
 	u := &user{place: p, plan: plan, ledger: l, name: fmt.Sprintf("u%d", n), tenant: fmt.Sprintf("t%d", n%tenants), token: n%2 == 1, h2: n/2%2 == 1}
 	if n/tenants%10 == 9 && plan.rate > 0 {
@@ -110,17 +111,18 @@ func (u *user) askUntil(ctx context.Context, until time.Time) {
 	}
 }
 
-// cancelling is the tenant whose turns end when their clients leave. Those of the others go on.
+// cancelling is the tenant whose turns end when their clients leave. Turns of the other tenants go
+// on.
 const cancelling = "t4"
 
-// fate is what a client does in its turn.
+// fate is the behaviour of a client during its turn.
 type fate struct {
 	leaves int  // after so many events; 0: it stays
 	cancel bool // the turn is to end when its client leaves
 	slow   bool
 }
 
-// nextOrder says what the next turn is to be.
+// nextOrder chooses the order and the fate of the next turn.
 func (u *user) nextOrder() (o order, f fate) {
 	p := u.plan
 	o = order{id: fmt.Sprintf("%s.%d", u.name, u.turns.Add(1)), words: 8, size: 24, every: 5 * time.Millisecond}
@@ -138,7 +140,7 @@ func (u *user) nextOrder() (o order, f fate) {
 	return o, f
 }
 
-// patience bounds a stream, and what a client does to learn its end.
+// patience bounds a stream, and the requests by which a client learns its end.
 const patience = 2 * time.Minute
 
 // runTurn asks once.
@@ -154,7 +156,7 @@ func (u *user) runTurn(ctx context.Context) {
 		_ = scenario.Pause(ctx, min(time.Second, max(20*time.Millisecond, no.Wait)))
 		return
 	}
-	if err != nil { // without an answer there is no stream
+	if err != nil { // the stream has not begun
 		return
 	}
 	left := f.leaves > 0 && v.dones == 0 && v.end == nil
@@ -166,7 +168,7 @@ func (u *user) runTurn(ctx context.Context) {
 	u.ledger.countTurn(u, o, v, left, cut, err)
 }
 
-// sendFirst sends the request and reads what comes.
+// sendFirst sends the request and reads the stream.
 func (u *user) sendFirst(ctx context.Context, o order, f fate, v *view) error {
 	ctx, leave := context.WithCancel(ctx) // closes the stream of a client that leaves
 	defer leave()
@@ -268,7 +270,7 @@ func (u *user) sendRequest(ctx context.Context, method, path string, body map[st
 	return resp, err
 }
 
-// readRefusal returns what a reply says that is not a stream; nil: it is one.
+// readRefusal returns the refusal in a reply, or nil if the reply is a stream.
 func readRefusal(resp *http.Response) *refusal {
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
@@ -280,7 +282,7 @@ func readRefusal(resp *http.Response) *refusal {
 	return no
 }
 
-// view is what a client has seen of a turn, over all of its connections.
+// view is a client's view of a turn, over all of its connections.
 type view struct {
 	task, turn string
 	last       int // number of the last event; they count from 1 without gaps
@@ -292,14 +294,14 @@ type view struct {
 	end        error           // of the last connection; nil: the client had enough
 }
 
-// usage is what a turn has used up.
+// usage is the tokens that a turn has used.
 type usage struct {
 	Input    int `json:"input_tokens"`
 	Output   int `json:"output_tokens"`
 	Thinking int `json:"thinking_tokens"`
 }
 
-// totalTokens is what limits count.
+// totalTokens returns the tokens that limits count.
 func (u usage) totalTokens() int { return u.Input + u.Output + u.Thinking }
 
 // call is a tool call as it was reported last.

@@ -9,8 +9,8 @@ import (
 	"sluice/e2e/credential"
 )
 
-// wardrobe is the key file: the entries of now and those before, as those of a user who is slow
-// to change. One goroutine uses it.
+// wardrobe writes the key file. The file has the current entries and the previous ones, for users
+// that change late. Only one goroutine uses it.
 type wardrobe struct {
 	path     string
 	operator credential.Entry   // never changes

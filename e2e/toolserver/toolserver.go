@@ -1,9 +1,9 @@
 // Package toolserver is a small MCP server over HTTP without sessions, as far as a gateway needs
-// one. What becomes of a call is the caller's to say: tests and programs that judge a gateway
-// count calls with it, hold them back, or lose them.
+// one. The caller decides the outcome of a call: tests and programs that judge a gateway count
+// calls with it, hold them back, or lose them.
 //
-// It knows nothing of the gateway, and uses no library of the protocol: who judges must not
-// share the mistakes of what is judged.
+// It shares no code with the gateway, and uses no library of the protocol, because a judge must not
+// share the gateway's mistakes.
 package toolserver
 
 import (
@@ -12,12 +12,12 @@ import (
 	"net/http"
 )
 
-// Server is one. It is safe for concurrent use if Call is.
+// Server is an MCP server. It is safe for concurrent use if Call is.
 type Server struct {
 	Name string
 	List string // its tools as JSON, with commas between them; Tool makes one
-	// Call answers a call. A reply that is empty says that it has answered by w itself, or that
-	// nobody waits any more.
+	// Call answers a call. An empty reply means that Call has answered by w itself, or that the
+	// client has left.
 	Call func(w http.ResponseWriter, r *http.Request, c Call) Reply
 }
 
@@ -27,13 +27,13 @@ type Call struct {
 	Arguments json.RawMessage
 }
 
-// Reply is what a reply of JSON-RPC consists of, but for its id: a member "result" or "error".
+// Reply is a JSON-RPC reply without its id: a member "result" or "error".
 type Reply string
 
-// Text is the result of a tool, which says text.
+// Text returns the result of a tool with a text.
 func Text(text string) Reply { return toolResult(text, "") }
 
-// Failure is the result of a tool that has failed, and says why.
+// Failure returns the result of a failed tool, with the reason.
 func Failure(text string) Reply { return toolResult(text, `"isError":true,`) }
 
 // toolResult puts text into a result, behind other members.
@@ -42,8 +42,8 @@ func toolResult(text, members string) Reply {
 	return Reply(fmt.Sprintf(`"result":{%s"content":[{"type":"text","text":%s}]}`, members, quoted))
 }
 
-// Tool is one of Server.List. schema is that of its arguments; annotations are the members of an
-// object, or empty.
+// Tool returns a tool for Server.List. schema is that of its arguments; annotations are the members
+// of an object, or empty.
 func Tool(name, about, schema, annotations string) string {
 	if annotations != "" {
 		annotations = fmt.Sprintf(`,"annotations":{%s}`, annotations)
@@ -51,7 +51,7 @@ func Tool(name, about, schema, annotations string) string {
 	return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":%s%s}`, name, about, schema, annotations)
 }
 
-// Argument is the schema of arguments that are a single one, of a type.
+// Argument returns the schema of a single argument of a type.
 func Argument(name, kind string) string {
 	return fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q}},"required":[%q]}`, name, kind, name)
 }
@@ -78,7 +78,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, reply)
 }
 
-// request is one of JSON-RPC; a notification has no id.
+// request is a JSON-RPC request; a notification lacks the id.
 type request struct {
 	ID     json.RawMessage
 	Method string
@@ -88,7 +88,7 @@ type request struct {
 	}
 }
 
-// answerMethod answers a method. What a gateway asks besides it can do without.
+// answerMethod answers the methods that a client needs. Any other method gets an error; a gateway can do without it.
 func (s *Server) answerMethod(w http.ResponseWriter, r *http.Request, req *request) Reply {
 	switch req.Method {
 	case "initialize":

@@ -3,10 +3,10 @@
 // Command adk runs ten tool nodes in a row by ADK for Go, with its sessions in memory, for
 // BenchmarkRow of internal/app/gateway.
 //
-// A line on standard input is a number of runs to make; the reply is one line: the CPU
-// seconds of this process, user and system, that they took. The argument is the text that
-// the first node hands to the tool and each gets back. It is a module of its own, because
-// what ADK needs of OpenTelemetry does not go together with what the gateway needs.
+// A line on standard input is a number of runs to make; the reply is one line: the CPU seconds of
+// this process, user and system, that they took. The argument is the text that the first node hands
+// to the tool and each gets back. It is a module of its own, because ADK needs another
+// OpenTelemetry than the gateway.
 package main
 
 import (
@@ -31,37 +31,37 @@ import (
 
 const nodes = 10
 
-// said is what the tool takes and returns.
-type said struct {
+// payload is the argument and the result of the tool.
+type payload struct {
 	Text string `json:"text"`
 }
 
 func main() {
 	called := 0
-	r, err := row(&called)
+	r, err := newRow(&called)
 	if err != nil {
 		log.Fatal(err)
 	}
-	asks, _ := json.Marshal(said{os.Args[1]})
+	asks, _ := json.Marshal(payload{os.Args[1]})
 	in, made := bufio.NewScanner(os.Stdin), 0
 	for in.Scan() {
 		runs, _ := strconv.Atoi(in.Text())
-		began := spent()
+		began := cpuTime()
 		for range runs {
 			made++
 			called = 0
-			run(r, strconv.Itoa(made), string(asks))
+			runOnce(r, strconv.Itoa(made), string(asks))
 			if called != nodes {
 				log.Fatalf("%d calls", called)
 			}
 		}
-		fmt.Println((spent() - began).Seconds())
+		fmt.Println((cpuTime() - began).Seconds())
 	}
 }
 
-// row returns what runs the nodes, each of which calls the tool, which counts.
-func row(called *int) (*runner.Runner, error) {
-	same := func(_ agent.Context, s said) (said, error) {
+// newRow returns a runner of the nodes. Each node calls the tool, and the tool counts.
+func newRow(called *int) (*runner.Runner, error) {
+	same := func(_ agent.Context, s payload) (payload, error) {
 		*called++
 		return s, nil
 	}
@@ -84,8 +84,8 @@ func row(called *int) (*runner.Runner, error) {
 	return runner.New(runner.Config{AppName: "row", Agent: a, SessionService: session.InMemoryService(), AutoCreateSession: true})
 }
 
-// run makes one run, in a session of its own.
-func run(r *runner.Runner, id, asks string) {
+// runOnce makes one run, in a session of its own.
+func runOnce(r *runner.Runner, id, asks string) {
 	for _, err := range r.Run(context.Background(), "u", id, genai.NewContentFromText(asks, genai.RoleUser), agent.RunConfig{}) {
 		if err != nil {
 			log.Fatal(err)
@@ -93,8 +93,8 @@ func run(r *runner.Runner, id, asks string) {
 	}
 }
 
-// spent returns the CPU time of this process, the collector's included.
-func spent() time.Duration {
+// cpuTime returns the CPU time of this process, the collector's included.
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		log.Fatal(err)
