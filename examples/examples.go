@@ -1,4 +1,4 @@
-// Package examples holds configurations that need no key, for the demonstrations of the
+// Package examples holds configurations that work without a key, for the demonstrations of the
 // program. They are the files of the folders here, to be read and changed.
 package examples
 

@@ -33,7 +33,7 @@ func (m *mailer) send(ctx context.Context, id string, c *content) error {
 		return fmt.Errorf("%w: the address is none", errNever)
 	}
 	msg.SetDate()
-	msg.SetMessageIDWithValue(id + "@" + m.host) // what came twice all the same is one message
+	msg.SetMessageIDWithValue(id + "@" + m.host) // a message that came twice all the same counts once
 	msg.Subject(c.Subject)
 	msg.SetBodyString(mail.TypeTextPlain, c.Text)
 	msg.AddAlternativeString(mail.TypeTextHTML, c.HTML)

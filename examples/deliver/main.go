@@ -1,6 +1,6 @@
-// Command deliver receives what a gateway sends to a webhook. It checks the signature,
-// drops repetitions, hands e-mails to an SMTP server and prints the rest, one line of JSON
-// a message: that is where Twilio and the others would be called.
+// Command deliver receives the messages of a gateway's webhook. It checks the signature, drops
+// repetitions, hands e-mails to an SMTP server and prints the rest, one line of JSON a message:
+// that is where Twilio and the others would be called.
 //
 //	HOOK_SECRET=whsec_… SMTP_HOST=localhost SMTP_PORT=1025 MAIL_FROM=bot@example.com \
 //	    go run ./examples/deliver -users users.json

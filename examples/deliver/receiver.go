@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Bounds of what is taken.
+// Bounds of a request.
 const (
 	maxBody   = 4 << 20
 	tolerance = 5 * time.Minute // between the clocks, and since the request was signed
@@ -103,8 +103,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // errNever says that another try would end alike.
 var errNever = errors.New("the message cannot be sent")
 
-// send is where a message leaves: by SMTP here, else to stdout. A provider's API would be
-// called here, with id as its idempotency key if it has one.
+// send delivers a message: by SMTP here, else to stdout. A provider's API would be called here,
+// with id as its idempotency key if it has one.
 func (r *receiver) send(ctx context.Context, id string, c *content) error {
 	if c.HTML != "" && r.mail != nil {
 		return r.mail.send(ctx, id, c)
@@ -175,7 +175,7 @@ type memory struct {
 
 func newMemory(most int) *memory { return &memory{of: map[string]state{}, most: most} }
 
-// begin returns what is known of a message. If that is nothing, it is running from now on.
+// begin returns the state of a message. A message without a state is running from now on.
 func (m *memory) begin(id string) state {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,7 +186,7 @@ func (m *memory) begin(id string) state {
 	return was
 }
 
-// end says that a message is done with, or may come again.
+// end records that a message is done, or may come again.
 func (m *memory) end(id string, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,8 +2,8 @@
 //
 //	goclient [-gateway http://localhost:8080] "What is on my list?"
 //
-// Exit code 0: answered; 1: the turn failed, and the gateway has said why; 2: the
-// gateway did not run it; 3: the connection broke, and what the turn did is unknown.
+// Exit code 0: answered; 1: the turn failed, and the gateway has said why; 2: the gateway did not
+// run it; 3: the connection broke, and the effect of the turn is unknown.
 package main
 
 import (
@@ -59,7 +59,7 @@ type event struct {
 	Success     bool
 }
 
-// turn is what has come of a turn.
+// turn is the state of a turn.
 type turn struct {
 	gateway string
 	task    string // empty: the gateway keeps no turns
@@ -109,7 +109,7 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 // within 21 seconds with the turns of one that died.
 const maxTries = 30
 
-// resume asks for what follows the last event.
+// resume asks for the events after the last one.
 func (t *turn) resume(ctx context.Context) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.gateway+"/chat/stream", nil)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *turn) resume(ctx context.Context) (*http.Response, error) {
 	return resp, err
 }
 
-// cancel ends the turn, which a gateway that keeps turns does not do because its client leaves.
+// cancel ends the turn. A gateway that keeps turns does not end it when the client leaves.
 func (t *turn) cancel() error {
 	if t.task == "" {
 		return errors.New("stopped")
@@ -149,7 +149,7 @@ func (t *turn) read(resp *http.Response) (int, error) {
 	stream := bufio.NewReader(resp.Body)
 	for {
 		e, err := next(stream)
-		if err != nil { // a clean end is no better: only done ends a turn
+		if err != nil { // even a clean end: only done ends a turn
 			return exitLost, err
 		}
 		t.last = e.ID
@@ -158,7 +158,7 @@ func (t *turn) read(resp *http.Response) (int, error) {
 			t.task = e.TaskID
 		case "response_delta":
 			fmt.Print(e.Delta)
-		case "response_reset": // a terminal takes nothing back
+		case "response_reset": // a terminal cannot take text back
 			fmt.Printf("\n[begins again]\n%s", e.Accumulated)
 		case "tool_call":
 			fmt.Fprintf(os.Stderr, "%s: %s\n", e.ToolName, e.Status)
@@ -178,8 +178,8 @@ func lost(err error) error {
 	return fmt.Errorf("the connection broke, and what the turn did is unknown: %w", err)
 }
 
-// post sends the question. What is sent twice under one key runs once: a proxy may do
-// that, and so may net/http when it finds that a connection it uses again is closed.
+// post sends the question. A request that is sent twice under one key runs once. A proxy may repeat
+// it, and so may net/http if a reused connection turns out to be closed.
 func post(ctx context.Context, gateway, input string) (*http.Response, error) {
 	body, err := json.Marshal(map[string]any{"input": input, "accumulated": false})
 	if err != nil {
