@@ -20,7 +20,7 @@ type mailer struct {
 // timeout of one e-mail: the gateway waits for three seconds unless it is set otherwise.
 const timeout = 10 * time.Second
 
-func (m *mailer) send(ctx context.Context, id string, c *content) error {
+func (m *mailer) sendMail(ctx context.Context, id string, c *content) error {
 	to, ok := m.addresses[c.UserID]
 	if !ok {
 		return fmt.Errorf("%w: no address is known of this user", errNever)

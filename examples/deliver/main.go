@@ -22,12 +22,12 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := serveHook(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() error {
+func serveHook() error {
 	address := flag.String("addr", "127.0.0.1:8090", "where to listen")
 	users := flag.String("users", "", "file of JSON with the e-mail address of each user_id")
 	flag.Parse()

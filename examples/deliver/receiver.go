@@ -69,7 +69,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	// Before anything else: until then these are bytes of a stranger.
-	if err := verify(r.key, req.Header, body, time.Now()); err != nil {
+	if err := verifySignature(r.key, req.Header, body, time.Now()); err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
@@ -87,7 +87,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "this message is being sent", http.StatusServiceUnavailable)
 		return
 	}
-	err = r.send(req.Context(), id, &m.Data)
+	err = r.deliver(req.Context(), id, &m.Data)
 	r.seen.end(id, err == nil || errors.Is(err, errNever))
 	switch {
 	case errors.Is(err, errNever):
@@ -103,11 +103,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // errNever says that another try would end alike.
 var errNever = errors.New("the message cannot be sent")
 
-// send delivers a message: by SMTP here, else to stdout. A provider's API would be called here,
+// deliver delivers a message: by SMTP here, else to stdout. A provider's API would be called here,
 // with id as its idempotency key if it has one.
-func (r *receiver) send(ctx context.Context, id string, c *content) error {
+func (r *receiver) deliver(ctx context.Context, id string, c *content) error {
 	if c.HTML != "" && r.mail != nil {
-		return r.mail.send(ctx, id, c)
+		return r.mail.sendMail(ctx, id, c)
 	}
 	texts := []string{c.Content}
 	if len(c.Parts) > 0 {
@@ -135,9 +135,9 @@ func keyOf(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// verify checks a request as Standard Webhooks 1.0.0 says: one of the signatures must be
+// verifySignature checks a request as Standard Webhooks 1.0.0 says: one of the signatures must be
 // right, and the time near, so that nobody can send it once more later.
-func verify(key []byte, h http.Header, body []byte, now time.Time) error {
+func verifySignature(key []byte, h http.Header, body []byte, now time.Time) error {
 	id, at := h.Get("webhook-id"), h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if id == "" || err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {

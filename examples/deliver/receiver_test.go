@@ -44,7 +44,7 @@ func TestVerify(t *testing.T) {
 		h.Set("webhook-id", tt.id)
 		h.Set("webhook-timestamp", "1614265330")
 		h.Set("webhook-signature", tt.signature)
-		if err := verify(key, h, []byte(tt.body), tt.now); (err == nil) != tt.ok {
+		if err := verifySignature(key, h, []byte(tt.body), tt.now); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -39,7 +39,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: goclient [-gateway URL] TEXT")
 		os.Exit(exitRefused)
 	}
-	code, err := ask(ctx, *gateway, flag.Arg(0))
+	code, err := runTurn(ctx, *gateway, flag.Arg(0))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -66,25 +66,25 @@ type turn struct {
 	last    string // the id of the last event
 }
 
-// ask runs a turn and returns the exit code. If the connection breaks, the rest of a turn that
+// runTurn runs a turn and returns the exit code. If the connection breaks, the rest of a turn that
 // the gateway keeps is asked for.
-func ask(ctx context.Context, gateway, input string) (int, error) {
-	resp, err := post(ctx, gateway, input)
+func runTurn(ctx context.Context, gateway, input string) (int, error) {
+	resp, err := postInput(ctx, gateway, input)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return exitRefused, err
 	}
 	if err != nil {
-		return exitLost, lost(err)
+		return exitLost, lostError(err)
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusConflict: // it was sent twice, see post
-		return exitLost, lost(refusal(resp))
+		return exitLost, lostError(refusalError(resp))
 	default:
-		return exitRefused, refusal(resp)
+		return exitRefused, refusalError(resp)
 	}
 	t := turn{gateway: gateway}
-	code, err := t.read(resp)
+	code, err := t.readStream(resp)
 	for tries := 0; err != nil && strings.HasPrefix(t.last, "turn_") && tries < maxTries; tries++ {
 		select {
 		case <-ctx.Done():
@@ -95,12 +95,12 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 		if resp, err = t.resume(ctx); err != nil {
 			continue // a gateway may be back there soon
 		}
-		if code, err = t.read(resp); t.last != before {
+		if code, err = t.readStream(resp); t.last != before {
 			tries = 0
 		}
 	}
 	if err != nil {
-		return exitLost, lost(err)
+		return exitLost, lostError(err)
 	}
 	return code, nil
 }
@@ -118,7 +118,7 @@ func (t *turn) resume(ctx context.Context) (*http.Response, error) {
 	req.Header.Set("Last-Event-ID", t.last)
 	resp, err := http.DefaultClient.Do(req)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = refusal(resp)
+		err = refusalError(resp)
 		resp.Body.Close()
 	}
 	return resp, err
@@ -143,12 +143,12 @@ func (t *turn) cancel() error {
 	return errors.New("stopped")
 }
 
-// read prints the events of a reply up to done, and returns the exit code.
-func (t *turn) read(resp *http.Response) (int, error) {
+// readStream prints the events of a reply up to done, and returns the exit code.
+func (t *turn) readStream(resp *http.Response) (int, error) {
 	defer resp.Body.Close() // a turn that is not kept ends now, if it still runs
 	stream := bufio.NewReader(resp.Body)
 	for {
-		e, err := next(stream)
+		e, err := nextEvent(stream)
 		if err != nil { // even a clean end: only done ends a turn
 			return exitLost, err
 		}
@@ -174,13 +174,13 @@ func (t *turn) read(resp *http.Response) (int, error) {
 	}
 }
 
-func lost(err error) error {
+func lostError(err error) error {
 	return fmt.Errorf("the connection broke, and what the turn did is unknown: %w", err)
 }
 
-// post sends the question. A request that is sent twice under one key runs once. A proxy may repeat
+// postInput sends the question. A request that is sent twice under one key runs once. A proxy may repeat
 // it, and so may net/http if a reused connection turns out to be closed.
-func post(ctx context.Context, gateway, input string) (*http.Response, error) {
+func postInput(ctx context.Context, gateway, input string) (*http.Response, error) {
 	body, err := json.Marshal(map[string]any{"input": input, "accumulated": false})
 	if err != nil {
 		return nil, err
@@ -194,15 +194,15 @@ func post(ctx context.Context, gateway, input string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// refusal reads why a turn was not run (RFC 9457).
-func refusal(resp *http.Response) error {
+// refusalError reads why a turn was not run (RFC 9457).
+func refusalError(resp *http.Response) error {
 	var problem struct{ Detail string }
 	_ = json.NewDecoder(resp.Body).Decode(&problem) // the status says enough
 	return errors.New(resp.Status + ": " + problem.Detail)
 }
 
-// next reads the next event. A line may be as long as the longest answer.
-func next(stream *bufio.Reader) (event, error) {
+// nextEvent reads the next event. A line may be as long as the longest answer.
+func nextEvent(stream *bufio.Reader) (event, error) {
 	var e event
 	var data []byte
 	for {
