@@ -47,18 +47,3 @@ func TestTablesAreWhole(t *testing.T) {
 		}
 	}
 }
-
-// What the checklist alerts on is measured.
-func TestAlertsNameMetrics(t *testing.T) {
-	t.Parallel()
-	all := documents(t)
-	named := regexp.MustCompile(`sluice_\w+`).FindAllString(all[filepath.Join(process.Tree, "docs", "production.md")], -1)
-	if len(named) < 10 {
-		t.Errorf("found %d metrics: are they still read?", len(named))
-	}
-	for _, name := range named {
-		if !strings.Contains(all[filepath.Join(process.Tree, "docs", "operations.md")], "`"+strings.TrimSuffix(name, "_bucket")) {
-			t.Errorf("operations.md does not know %s", name)
-		}
-	}
-}
