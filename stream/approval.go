@@ -19,7 +19,7 @@ type Approval struct {
 	// Schema is the JSON Schema of the values that a person may fill in; nil if there are no such
 	// values.
 	Schema jsontext.Value `json:"schema,omitempty"`
-	// ExpiresAt is after when nobody can answer any more, as in RFC 3339, in UTC.
+	// ExpiresAt is the end of the time to answer, in RFC 3339 and UTC.
 	ExpiresAt string `json:"expires_at"`
 	// Token opens the question for an answer. It is empty in a list of questions.
 	Token  string `json:"token,omitempty"`

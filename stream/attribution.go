@@ -3,7 +3,7 @@ package stream
 // attributable is an Extension of which several may speak in a turn.
 type attributable interface {
 	Extension
-	// Attributed returns a copy that says whose it is.
+	// Attributed returns a copy with the given origin.
 	Attributed(Attribution) Event
 }
 
@@ -44,7 +44,7 @@ func copyAttributed[T any, P interface {
 	return P(&c)
 }
 
-// setOrigin sets an origin unless the event has one. An event from within a team keeps the
+// setOrigin sets the origin a unless the event has one. An event from within a team keeps the
 // innermost origin.
 func (own *Attribution) fill(a Attribution) {
 	if *own == (Attribution{}) {

@@ -54,7 +54,7 @@ type storedCall struct {
 	ErrorType fault.Type    `json:"error_type,omitempty"`
 	Progress  float64       `json:"progress,omitempty"`
 	Total     float64       `json:"total,omitempty"`
-	// Repeatable is for who closes the turn of a process that is gone.
+	// Repeatable is for the code that closes the turn of a dead process.
 	Repeatable bool `json:"repeatable,omitempty"`
 }
 

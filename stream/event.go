@@ -127,8 +127,9 @@ type ToolUnknown struct {
 	Message  string // fit for a person
 }
 
-// ToolRequired is a call that the client runs, and the only event of it. After it come only others
-// and a Done with the reason ClientTools: the client's next request brings the results.
+// ToolRequired is a call that the client runs, and the only event of it. After it come only other
+// ToolRequired events and a Done with the reason ClientTools: the client's next request brings the
+// results.
 type ToolRequired struct{ Call }
 
 // Error reports a failure. A fatal one comes right before Done.
@@ -206,8 +207,8 @@ type Done struct {
 	Takeovers int `json:"takeovers,omitempty"`
 	// Route is the time that a team took to choose its agents; 0 without a team.
 	Route time.Duration `json:"route,omitempty"`
-	// Asker is the agent of a team that has asked the user; empty without a question. It is for code that
-	// stores turns: no encoder writes it.
+	// Asker is the agent of a team that has asked the user; empty without a question. It is for
+	// code that stores turns: no encoder writes it.
 	Asker string `json:"asker,omitempty"`
 	// Quality is the result of the checks; nil without checks, or if the receipt is off.
 	Quality *Receipt `json:"quality,omitempty"`

@@ -29,7 +29,7 @@ type Turn struct {
 	answerComplete bool // no piece of the answer may follow
 }
 
-// hasAnswer reports whether a piece of the answer was emitted, be it one that was taken back.
+// hasAnswer reports whether a piece of the answer was emitted, also if it was taken back since.
 func (t *Turn) hasAnswer() bool { return t.size > 0 || t.Count(resetName) > 0 }
 
 // Count returns how many extensions of that name there were before this one.

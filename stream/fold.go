@@ -49,7 +49,7 @@ const (
 // collectsPart reports whether a part is collected.
 func (f *Fold) collectsPart(p Part) bool { return f.Only == 0 || f.Only&p != 0 }
 
-// Add adds the next event. Other events change nothing.
+// Add adds the next event. An event of a kind that the Fold does not sum up changes nothing.
 func (f *Fold) Add(ev Event) {
 	switch ev := ev.(type) {
 	case *Delta:

@@ -64,8 +64,8 @@ func (f *Frame) withTimeout(ctx context.Context) (context.Context, context.Cance
 }
 
 // emitStart emits the Start. The head of a reply goes out below this call, in net/http, and needs
-// nearly the deepest stack of a turn. So the large Result is not on the stack: it is passed by its address
-// (docs/performance.md).
+// nearly the deepest stack of a turn. So the large Result is not on the stack: it is passed by its
+// address (docs/performance.md).
 func (f *Frame) emitStart(req *chat.Request, guard *Guard) error {
 	err := guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
 	if f.Late {
@@ -80,8 +80,8 @@ func (f *Frame) runToEnd(ctx context.Context, req *chat.Request, guard *Guard) e
 	return f.emitEnd(ctx, guard, &guard.result, err)
 }
 
-// emitEnd emits the last events: the error of an incomplete turn, if any, and Done.
-// After the sink has failed, nothing more is emitted.
+// emitEnd emits the last events: the error of an incomplete turn, if any, and Done. After the sink
+// has failed, nothing more is emitted.
 func (f *Frame) emitEnd(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err

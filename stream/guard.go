@@ -18,8 +18,9 @@ import (
 // Done, and Done after a fatal Error, and only then, has a reason that is not a success. After
 // Done, or after the sink has failed, nothing follows. An extension has its own rule
 // (Extension.Allow), and each part that it opened must be closed before Done. Only other Approvals
-// and a Done with the reason ApprovalRequired may follow an Approval. In the same way other
-// ToolRequired and a Done with the reason ClientTools follow a ToolRequired.
+// and a Done with the reason ApprovalRequired may follow an Approval. In the same way only other
+// ToolRequired and a Done with the reason ClientTools may follow a ToolRequired. Done has these two
+// reasons only there.
 //
 // An event out of place is refused with an error and does not reach the sink. So a client always
 // sees a well-formed stream.
@@ -391,8 +392,8 @@ func (g *Guard) openCalls() (calls []Call) {
 	return calls
 }
 
-// checkNoneOpen returns an error while a part is open: a client must be able to close each part
-// that it shows.
+// checkNoneOpen returns an error while a call or another part is open: a client must be able to
+// close each part that it shows.
 func (g *Guard) checkNoneOpen() error {
 	if n := len(g.openCalls()); n > 0 {
 		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)

@@ -180,7 +180,7 @@ func (m *ChannelMessage) Allow(t *Turn) error {
 	return nil
 }
 
-// isNext reports whether the message is the one behind so many, and of the Total.
+// isNext reports whether the message follows that many others, and is one of the Total.
 func (m *ChannelMessage) isNext(before int) bool {
 	return m.Sequence == before+1 && m.Sequence <= m.Total
 }

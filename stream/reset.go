@@ -79,7 +79,7 @@ func (r *Reset) remainingSize(size int) int {
 type resetter struct {
 	*Guard
 	ctx     context.Context
-	onReset func(context.Context, *Reset) // gets each Reset that was passed on; nil: nobody does
+	onReset func(context.Context, *Reset) // gets each Reset that was passed on; may be nil
 	text    []byte
 }
 

@@ -37,8 +37,8 @@ type Result struct {
 	// them, after all other events. nil without such calls.
 	Required *Required
 	// StoreAnswer is set by a Runner that stores its answer, if its request holds the answer back
-	// (Held). It is called once, before the answer is sent, with what will be; empty: nothing of
-	// it.
+	// (Held). It is called once, before the answer is sent, with the text that will be sent. The
+	// text is empty if no answer will be sent.
 	StoreAnswer func(sent string) error
 	*Checks     // of an answer that was checked or formatted; nil: it was not
 }
@@ -53,7 +53,7 @@ type Checks struct {
 	Channel *Formatted     // as in Done
 	Checked jsontext.Value // as in Done
 	// Markdown is the answer as its author wrote it, if the events have reported it in the form of
-	// a channel. Empty where nothing was sent of it.
+	// a channel. Empty if nothing of it was sent.
 	Markdown string
 }
 

@@ -150,7 +150,7 @@ func (r *AgentRun) Allow(t *Turn) error {
 
 // AgentOutcome is what Done says about an agent's part in the turn.
 type AgentOutcome struct {
-	// AgentID is who ran. Success is that of its last attempt.
+	// AgentID is the agent that ran. Success is that of its last attempt.
 	AgentID      string `json:"agent_id"`
 	Success      bool   `json:"success"`
 	Millis       int64  `json:"execution_time_ms"`
