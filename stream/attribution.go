@@ -37,16 +37,16 @@ func Attributed(ev Event, a Attribution) Event {
 func copyAttributed[T any, P interface {
 	*T
 	Event
-	fill(Attribution)
+	setOrigin(Attribution)
 }](ev P, a Attribution) Event {
 	c := *ev
-	P(&c).fill(a)
+	P(&c).setOrigin(a)
 	return P(&c)
 }
 
 // setOrigin sets the origin a unless the event has one. An event from within a team keeps the
 // innermost origin.
-func (own *Attribution) fill(a Attribution) {
+func (own *Attribution) setOrigin(a Attribution) {
 	if *own == (Attribution{}) {
 		*own = a
 	}

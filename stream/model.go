@@ -37,6 +37,6 @@ func (*ModelChanged) markEvent() {}
 // Attributed implements attributable.
 func (m *ModelChanged) Attributed(a Attribution) Event {
 	c := *m
-	c.fill(a)
+	c.setOrigin(a)
 	return &c
 }
