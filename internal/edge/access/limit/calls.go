@@ -18,8 +18,8 @@ type otherGateways struct {
 	// asksStore says that the store is asked before each call. Without it the process keeps to the
 	// part that others did not use when it was asked last.
 	asksStore bool
-	// asking are calls whose answers are on their way. So many as room may be asked for at once,
-	// by the last answer, and one if that is 0.
+	// asking counts the calls whose answers are on their way. By the last answer, room further
+	// calls may be asked for at once; if room is 0, one call at a time.
 	asking, room int
 	// free is when there is room again, by the last answer, and poll when it is worth asking.
 	free, poll int64
@@ -29,7 +29,8 @@ type otherGateways struct {
 	alone  int // calls that were made without the store
 }
 
-// localPart returns the part of a quota that this process may use.
+// localPart returns the part of a quota that this process may use: all of it if the store is asked
+// for each call.
 func (f *otherGateways) localPart(most, others int) int {
 	if f.asksStore {
 		return most
@@ -98,7 +99,7 @@ func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) 
 }
 
 // askBoth asks the store for a call, after it has charged the calls that are owed, if any. The
-// caller must hold mu, which askBoth gives back while it waits.
+// caller must hold mu. askBoth unlocks it while it waits.
 func (l *Limiter) askBoth(ctx context.Context, owed *store.Charge, c store.Charge) (answer store.Charged, err error) {
 	l.withoutLock(func() {
 		if owed != nil {
@@ -111,8 +112,8 @@ func (l *Limiter) askBoth(ctx context.Context, owed *store.Charge, c store.Charg
 	return answer, err
 }
 
-// callWithoutStore records that the store has not answered. Its error is that of a turn that has
-// ended meanwhile.
+// callWithoutStore records that the store has not answered. It returns an error only if the call's
+// turn has ended meanwhile.
 func (l *Limiter) callWithoutStore(ctx context.Context, n *lane, err error) error {
 	l.rewriteCounts(&n.entry)
 	if ctx.Err() == nil {
@@ -194,7 +195,8 @@ func (n *lane) claimOwed(q *quota, c *store.Charge, now int64) *store.Charge {
 	return &store.Charge{Holder: c.Holder, Owed: true, Windows: []store.Window{w}}
 }
 
-// learnCall takes over the answer to what callOf has asked by a quota. The caller must hold mu.
+// learnCall takes over the store's answer to the charge of callOf. The quota q may be nil. The
+// caller must hold mu.
 func (l *Limiter) learnCall(n *lane, q *quota, a *Admission, c *store.Charge, r *store.Charged) {
 	now, levelsOf := l.now(), r.Levels
 	a.eachCalls(func(at *appliedLimit, _ *gcra) {

@@ -132,8 +132,8 @@ type appliedLimits struct {
 	n    int
 }
 
-// limitsFor collects what limits a subject, with the entries that there are; with makes, with new
-// ones too. The caller must hold mu.
+// limitsFor returns the limits that apply to a subject, with their entries. If makes is true, it
+// adds missing entries. The caller must hold mu.
 func (l *Limiter) limitsFor(r *rules, who *Subject, makes bool, now int64) (t appliedLimits) {
 	sharing := slots
 	if r.share > 0 {
@@ -171,7 +171,7 @@ func (l *Limiter) entryFor(s slot, who *Subject, class string, makes bool, now i
 	return l.table.findEntry(s, who, class)
 }
 
-// Check refuses a request if this process alone knows that a limit is reached. It charges nothing,
+// Check refuses a request if a limit is reached by this process's own counts. It charges nothing,
 // asks no store and allocates nothing unless it refuses.
 func (l *Limiter) Check(who Subject, kind Kind) error {
 	r := l.rulesNow()

@@ -150,7 +150,7 @@ func (n *lane) refundCall(a *Admission, at int64) {
 	a.eachCalls(func(at *appliedLimit, g *gcra) { at.e.tats[modelCalls] -= g.one })
 }
 
-// eachCalls calls f for each limit on the calls of whom a was admitted for. It works on nil.
+// eachCalls calls f for each limit on the model calls of a's subject. It works on nil.
 func (a *Admission) eachCalls(f func(at *appliedLimit, g *gcra)) {
 	for i := 0; a != nil && i < a.n; i++ {
 		at := &a.list[i]
@@ -315,8 +315,8 @@ func (l *Limiter) partyOf(a *Admission) key {
 	return l.table.keyOf(s, &a.subject)
 }
 
-// addCall puts a call at the end of its party, and its party at the end of all; one that has been the
-// next comes first.
+// addCall puts a call at the end of its party, and its party at the end of all; a call that the
+// store has refused once comes first.
 func (n *lane) addCall(of key, w *waiting) {
 	i := slices.IndexFunc(n.parties, func(p *party) bool { return p.key == of })
 	p := &party{key: of}

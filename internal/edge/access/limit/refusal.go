@@ -22,7 +22,7 @@ type Refusal struct {
 	policy, state string // of the headers
 }
 
-// It is the text of the fault.
+// Error returns the text of the fault.
 func (e *Refusal) Error() string { return e.Fault.Error() }
 
 // Unwrap leads to the fault.
@@ -214,7 +214,7 @@ type figure struct {
 	remaining  int
 	resetAfter time.Duration // until all of it is left
 	unit       string
-	part       float64 // that is left
+	part       float64 // that remains
 }
 
 // headerItems returns the members of the two lists.
@@ -236,8 +236,8 @@ func (f *figure) headerItems() (policy, state string) {
 // ceilSeconds rounds up.
 func ceilSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
-// nearestRate returns the rate nearest its end among those from a what to another; the one named
-// violated, if it is one of them.
+// nearestRate returns the rate nearest its end among the resources in [from, to), or the rate named
+// violated, if it is among them.
 func (t *appliedLimits) nearestRate(from, to resource, violated string, now int64) (found figure) {
 	for i := range t.n {
 		at := &t.list[i]
@@ -258,7 +258,7 @@ func (t *appliedLimits) nearestRate(from, to resource, violated string, now int6
 	return found
 }
 
-// nearestStreams is nearest for streams.
+// nearestStreams is nearestRate for streams.
 func (t *appliedLimits) nearestStreams(violated string) (found figure) {
 	for i := range t.n {
 		at := &t.list[i]

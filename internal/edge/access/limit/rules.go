@@ -8,7 +8,7 @@ import (
 	"sluice/internal/edge/access"
 )
 
-// slot is whom a limit counts.
+// slot is the kind of subject that a limit counts.
 type slot int
 
 // Slots, in the order of counting.
@@ -88,7 +88,7 @@ type rules struct {
 	classes map[string]*plan
 	tenants map[string]tenantRules
 	share   int32 // of the places of turns; 0: all
-	// unlimited is the plan of those whose places alone are counted.
+	// unlimited is the plan of subjects of whom only the places are counted.
 	unlimited *plan
 	models    map[string]*quota
 	wait      time.Duration // of a call of a model
@@ -157,7 +157,7 @@ func (r *rules) countsCalls() bool {
 	return false
 }
 
-// planFor returns what limits a subject in a slot; nil: nothing does.
+// planFor returns the plan that limits a subject in a slot, or nil without a limit.
 //
 // A class that does not exist is ignored: a credential may be older than the file.
 func (r *rules) planFor(s slot, who *Subject) *plan {

@@ -34,8 +34,8 @@ type Spec struct {
 	Global  *Limit                `key:"global"`
 	Classes map[string]Limit      `key:"classes"`
 	Models  map[string]ModelQuota `key:"models"`
-	// Reserve are tokens held for a running turn; Wait bounds that of a call of a model. nil
-	// stands for their defaults: see Settled.
+	// Reserve is the number of tokens held for a running turn. Wait bounds the time that a call of
+	// a model waits. nil stands for their defaults: see Settled.
 	Reserve *int           `key:"reserve"`
 	Wait    *time.Duration `key:"wait" from:"0s" to:"30s"`
 	// Share is the part of the places of turns that a tenant, or else a user, may have; 0: all.

@@ -12,8 +12,8 @@ import (
 	"sluice/internal/state/store"
 )
 
-// Sharing is how limits hold for more than this process and its life. Its zero value is not
-// at all.
+// Sharing configures how limits hold beyond this process and its life. With its zero value they do
+// not.
 type Sharing struct {
 	// Store keeps the charges; nil without a store.
 	Store store.Rates
@@ -234,7 +234,7 @@ func (l *Limiter) nextCommand() (c store.Charge, sent []published, more bool) {
 	n := min(len(l.queue), publishMost)
 	for _, e := range l.queue[:n] {
 		if e.queued = false; !e.hasUnpublished() {
-			continue // something else has said it
+			continue // another command has published it
 		}
 		c.Levels = e.collectDebts(c.Levels)
 		if !l.Alone && !e.hasClass() {
@@ -420,7 +420,7 @@ func (l *Limiter) admitShared(ctx context.Context, r *rules, who *Subject, t *ap
 	if len(c.Levels)+len(c.Counts) == 0 {
 		return nil
 	}
-	t.pinEntries(1) // also a read, which count does not pin
+	t.pinEntries(1) // also a read, which countStreams does not pin
 	defer t.pinEntries(-1)
 	answer, err := l.askStore(ctx, c, func() { t.countStreams(kind, -1) })
 	now := l.now()

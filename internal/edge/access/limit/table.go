@@ -13,12 +13,12 @@ type entry struct {
 	of   rated
 	// anybody is true for a subject without a credential.
 	anybody bool
-	// lastRest is when it was at rest at the last look: never later than it will be.
+	// lastRest is the result of restsAt at the last look. The entry is never at rest before that.
 	lastRest int64
 	// turns and watchers run now. An entry of a class has zeros: the entry without a class counts
 	// its streams, so that a second credential does not double them.
 	turns, watchers int32
-	// pins are those who hold the entry although nothing runs by it.
+	// pins counts the requests that hold the entry, with or without a running stream.
 	pins int32
 	shared
 }
