@@ -145,7 +145,7 @@ func (l *Limiter) callOf(n *lane, q *quota, a *Admission) (c store.Charge) {
 		return c
 	}
 	c.Holder = l.Holder
-	a.eachCalls(func(at *appliedLimit, g *gcra) {
+	a.eachCallLimit(func(at *appliedLimit, g *gcra) {
 		at.nameEntries(&a.subject)
 		level := g.storedLevel(levelKey(at.e.name, modelCalls))
 		level.Cost, level.Need = time.Duration(g.one), time.Duration(g.one)
@@ -199,7 +199,7 @@ func (n *lane) claimOwed(q *quota, c *store.Charge, now int64) *store.Charge {
 // caller must hold mu.
 func (l *Limiter) learnCall(n *lane, q *quota, a *Admission, c *store.Charge, r *store.Charged) {
 	now, levelsOf := l.now(), r.Levels
-	a.eachCalls(func(at *appliedLimit, _ *gcra) {
+	a.eachCallLimit(func(at *appliedLimit, _ *gcra) {
 		at.e.tats[modelCalls] = max(at.e.tats[modelCalls], now+int64(levelsOf[0]))
 		levelsOf = levelsOf[1:]
 	})

@@ -125,7 +125,7 @@ func (n *lane) limitWait(now int64) (wait time.Duration) {
 
 // waitOf returns how long the limits on calls of its subject make a call wait.
 func waitOf(a *Admission, now int64) (wait time.Duration) {
-	a.eachCalls(func(at *appliedLimit, g *gcra) {
+	a.eachCallLimit(func(at *appliedLimit, g *gcra) {
 		wait = max(wait, g.waitFor(at.e.level(g, modelCalls, now), g.one))
 	})
 	return wait
@@ -138,7 +138,7 @@ func (n *lane) chargeCall(a *Admission, now int64) {
 	if n.quota != nil && n.quota.calls > 0 {
 		n.sent.times = append(n.sent.times, now)
 	}
-	a.eachCalls(func(at *appliedLimit, g *gcra) {
+	a.eachCallLimit(func(at *appliedLimit, g *gcra) {
 		at.e.tats[modelCalls] = g.charge(at.e.level(g, modelCalls, now), g.one, now)
 	})
 }
@@ -147,11 +147,11 @@ func (n *lane) chargeCall(a *Admission, now int64) {
 func (n *lane) refundCall(a *Admission, at int64) {
 	n.turns--
 	n.sent.drop(at)
-	a.eachCalls(func(at *appliedLimit, g *gcra) { at.e.tats[modelCalls] -= g.one })
+	a.eachCallLimit(func(at *appliedLimit, g *gcra) { at.e.tats[modelCalls] -= g.one })
 }
 
-// eachCalls calls f for each limit on the model calls of a's subject. It works on nil.
-func (a *Admission) eachCalls(f func(at *appliedLimit, g *gcra)) {
+// eachCallLimit calls f for each limit on the model calls of a's subject. It works on nil.
+func (a *Admission) eachCallLimit(f func(at *appliedLimit, g *gcra)) {
 	for i := 0; a != nil && i < a.n; i++ {
 		at := &a.list[i]
 		if g := &at.rates[modelCalls]; g.isSet() {
