@@ -16,7 +16,7 @@ import (
 	"sluice/stream"
 )
 
-// unsupportedOfResponses are as unsupported, for the Responses API.
+// unsupportedOfResponses is a table like unsupported, for the Responses API.
 var unsupportedOfResponses = map[string][]string{"prompt": nil, "n": {"1"}, "stop": nil, "logprobs": {"false"}, "modalities": {`["text"]`}, "audio": nil}
 
 // honouredOfResponses are the members that are read.
@@ -25,7 +25,7 @@ var honouredOfResponses = []string{
 	"previous_response_id", "conversation", "user", "safety_identifier",
 }
 
-// ignorableOfResponses are as ignorable, for the Responses API.
+// ignorableOfResponses is a list like ignorable, for the Responses API.
 var ignorableOfResponses = []string{
 	"temperature", "top_p", "top_logprobs", "reasoning", "parallel_tool_calls", "max_tool_calls", "include", "truncation", "service_tier", "stream_options",
 	"prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "context_management", "moderation", "verbosity", "seed",
@@ -40,7 +40,7 @@ const maxMetadata = 16
 // responseFacts are the members of a request that the encoder of its response needs.
 type responseFacts struct {
 	echo  []byte // members of the response, each behind a comma
-	store bool   // it is to be kept
+	store bool   // the response is to be stored
 	// answered are the ids of the questions that the request answers, by that of their call.
 	answered map[string]string
 }
@@ -130,8 +130,8 @@ func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.Validati
 	return q, err
 }
 
-// restoreSignatures gives calls that the client has answered what their model has signed, if the response
-// that they are of is kept.
+// restoreSignatures restores the signatures of the model on the calls that the client has answered,
+// if their response is stored.
 func (s *Server) restoreSignatures(ctx context.Context, req *chat.Request, item string) error {
 	if req.App == nil || len(req.App.Continues) == 0 {
 		return nil

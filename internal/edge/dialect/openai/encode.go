@@ -141,7 +141,7 @@ func (e *encoder) appendFailure(dst []byte, ev *stream.Error) []byte {
 	return append(append(append(dst, `","code":"`...), ev.Type...), "\",\"param\":null}}\n\n"...)
 }
 
-// hasWords says whether the protocol has a reason for an answer that ended because of an error.
+// hasWords reports whether the protocol has a reason for an answer that ended because of an error.
 func hasWords(t fault.Type) bool { return t == fault.ModelBlocked }
 
 // reasonOf returns the protocol's finish reason, or an empty text if a sent error ended the turn.

@@ -41,10 +41,10 @@ const (
 // Config describes a Server. Its zero value serves the default agent alone.
 type Config struct {
 	Rules dialect.Rules
-	// Models returns the ids of agents and of workflows that somebody of a tenant may name. It is
-	// called for each request. nil stands for an empty catalogue.
+	// Models returns the ids of agents and of workflows that the callers of a tenant may name. It
+	// is called for each request. nil stands for an empty catalogue.
 	Models func(tenant string) (agents, workflows []string)
-	// Began is since when the models are there, as GET /v1/models reports it.
+	// Began is the time since which the models exist, as GET /v1/models reports it.
 	Began time.Time
 	// Turns gives access to stored turns and their responses; nil without a store.
 	Turns Turns

@@ -20,7 +20,7 @@ type request struct {
 	stream  bool
 	usage   bool // a stream ends with the figures
 	noTools bool // tool_choice is none
-	// disconnect says what becomes of the turn without its client; empty: it is not said.
+	// disconnect is the client's choice for its turn after it leaves; empty without a choice.
 	disconnect string
 	ignored    []string
 }
@@ -118,7 +118,8 @@ func (r *reader) readCommon(q *request) {
 	q.stream = r.readFlag("/stream", r.members["stream"])
 }
 
-// readUnserved looks at members that are not served: those that are refused, and those that count for nothing.
+// readUnserved adds a fault for each member that is refused, and lists the members that are
+// ignored.
 func (r *reader) readUnserved(q *request, refused map[string][]string, ignored []string) {
 	for _, name := range sortedNames(refused) {
 		if v, given := r.members[name]; given && !changesNothing(v, refused[name]) {
@@ -141,7 +142,7 @@ func sortedNames(table map[string][]string) (names []string) {
 	return names
 }
 
-// changesNothing says whether a value changes nothing: it is null, empty, or one of some.
+// changesNothing reports whether a value changes nothing: it is null, empty, or one of some.
 func changesNothing(v jsontext.Value, defaults []string) bool {
 	text := strings.Join(strings.Fields(string(v)), "")
 	if n, ok := dialect.WholeNumber(v); ok {
@@ -150,7 +151,7 @@ func changesNothing(v jsontext.Value, defaults []string) bool {
 	return slices.Contains([]string{"null", `""`, "[]", "{}"}, text) || slices.Contains(defaults, text)
 }
 
-// isAbsent says whether a member is absent, which null is too.
+// isAbsent reports whether a member is missing or null.
 func isAbsent(v jsontext.Value) bool { return v == nil || v.Kind() == 'n' }
 
 // readText reads a string.
@@ -286,8 +287,8 @@ func (r *reader) readFormat(at string, v jsontext.Value) *chat.AnswerForm {
 	return nil
 }
 
-// readSchema reads the form that a schema describes. strict changes nothing: a schema always counts.
-// Whether it can be used is for others to say.
+// readSchema reads the form that a schema describes. strict changes nothing: a schema always
+// counts. It does not check whether the schema can be used.
 func (r *reader) readSchema(at string, members map[string]jsontext.Value) *chat.AnswerForm {
 	form := &chat.AnswerForm{
 		Name: r.readText(at+"/name", members["name"], true), Description: r.readText(at+"/description", members["description"], false),

@@ -40,7 +40,7 @@ type Turns interface {
 // Log is the log of one turn.
 type Log interface {
 	Stored() dialect.StoredTurn
-	// Past calls use with the events that there are, and says whether the turn has ended with
+	// Past calls use with the events that there are, and reports whether the turn has ended with
 	// them.
 	Past(ctx context.Context, use func(stream.Event)) (bool, error)
 	// Follow calls use with the events from the first to Done, as they come, and flush behind
@@ -211,7 +211,7 @@ func (k *record) outputItems() jsontext.Value {
 	return jsontext.Value("[]")
 }
 
-// responseID is that of the response.
+// responseID returns the id of the response.
 func (k *record) responseID() string {
 	return responsePrefix + strings.TrimPrefix(k.Turn, chat.TurnPrefix)
 }
@@ -264,7 +264,7 @@ func (s *Server) storeDuringTurn(ctx context.Context, x *dialect.Exchange, k *re
 	}
 }
 
-// storeFinal keeps a record that is complete, or nothing if it is too long.
+// storeFinal stores a complete record. If the record is too long, it removes the stored one.
 func (s *Server) storeFinal(ctx context.Context, k *record) error {
 	if data := k.encodeRecord(); data != nil {
 		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
@@ -315,7 +315,7 @@ func (s *Server) findRecord(ctx context.Context, turn, user string) (*record, er
 	return s.completeRecord(ctx, k)
 }
 
-// mayFind says whether a sender may find a response by its owner, for a user.
+// mayFind reports whether a sender may find a response by its owner, for a user.
 func mayFind(who chat.Principal, tenant, owner, user string) bool {
 	if tenant != who.Tenant || !who.Finds(owner, user) {
 		return false
@@ -323,7 +323,7 @@ func mayFind(who chat.Principal, tenant, owner, user string) bool {
 	return who.ID != "" || user == "" || user == owner
 }
 
-// hasRawMembers says whether a record has the members that are sent as they are.
+// hasRawMembers reports whether a record has the members that are sent as they are.
 func (k *record) hasRawMembers() bool { return k.Echo.Kind() == '{' && k.Input.Kind() == '[' }
 
 // ownerOf returns whose a record is. They are its first members, so that a foreign record is
@@ -355,8 +355,8 @@ func ownerOf(data []byte) (tenant, owner string) {
 	return tenant, owner
 }
 
-// completeRecord adds the response of a turn that has ended, from its log. It returns nil if both
-// are gone.
+// completeRecord adds the response of a turn that has ended, from its log. It returns nil if the
+// record has no response and its log is gone.
 func (s *Server) completeRecord(ctx context.Context, k *record) (*record, error) {
 	if k.Response != nil {
 		return k, nil
@@ -408,8 +408,8 @@ func (s *Server) previousResponse(ctx context.Context, r *reader, at, id, user s
 // codeNoResponse is the code of a response that is not there.
 const codeNoResponse = "previous_response_not_found"
 
-// itemOf returns an item of a response, of which seen has those that were read; nil: the fault is
-// reported.
+// itemOf returns an item of a stored response, or nil after it has reported a fault. seen caches
+// the responses that were read.
 func (s *Server) itemOf(ctx context.Context, r *reader, seen map[string]*record, at, id, user string) (jsontext.Value, error) {
 	if s.cfg.Turns == nil {
 		r.addFault(at+"/id", chat.CodeUnsupported, "names an item, and this gateway stores none: send the items themselves, as clients do that send store: false")

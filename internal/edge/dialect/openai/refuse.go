@@ -63,7 +63,7 @@ func refuse(r dialect.Refusal) dialect.Reply {
 // meanwhile.
 const longestRepeat = time.Minute
 
-// mayRetry says whether an SDK may send the request again by itself.
+// mayRetry reports whether an SDK may send the request again by itself.
 func mayRetry(r dialect.Refusal, status int) bool {
 	switch {
 	case r.Ended:
@@ -137,7 +137,7 @@ func codeOf(f chat.FieldError) string {
 	return f.Code
 }
 
-// isParameter says whether a pointer names a parameter that is not served at all.
+// isParameter reports whether a pointer names a parameter that is not served at all.
 func isParameter(pointer string) bool {
 	name := strings.TrimPrefix(pointer, "/")
 	_, refused := unsupported[name]

@@ -48,7 +48,7 @@ type responder struct {
 	hasQuestion bool                // a question is in the output
 
 	failure   *stream.Error // fatal
-	doneEvent *stream.Done  // nil: it has not
+	doneEvent *stream.Done  // nil until the turn has ended
 	scratch   []byte        // takes the frames that a document does not need
 }
 
@@ -141,7 +141,8 @@ func (e *responder) encodeEvent(dst []byte, ev stream.Event) []byte {
 	return dst
 }
 
-// startResponse gives the response its id. The id of a stored turn's response contains the id of the turn.
+// startResponse gives the response its id. The id of a stored turn's response contains the id of
+// the turn.
 func (e *responder) startResponse(dst []byte, ev *stream.Start) []byte {
 	if e.seed = strings.TrimPrefix(ev.TurnID, chat.TurnPrefix); e.seed == "" {
 		e.seed = chat.CallSeed("", e.requestID, e.began)
@@ -445,7 +446,8 @@ func (e *responder) appendResponse(dst []byte, status string, ev *stream.Done) [
 	return append(appendResponseUsage(append(dst, ']'), &ev.Usage), '}')
 }
 
-// finalResponse returns the response as it has ended; nil: it has not, as far as the encoder has seen.
+// finalResponse returns the response as it has ended; nil before the end of the turn, as far as the
+// encoder has seen.
 func (e *responder) finalResponse() []byte {
 	if e.doneEvent == nil {
 		return nil
