@@ -14,8 +14,8 @@ import (
 	"sluice/stream"
 )
 
-// cancelled is how long a cancel waits for the turn's end.
-const cancelled = 2 * time.Second
+// cancelWait is how long a cancel waits for the turn's end.
+const cancelWait = 2 * time.Second
 
 // recordOfPath finds the response of a path.
 func (s *Server) recordOfPath(r *http.Request) (*record, string, error) {
@@ -148,7 +148,7 @@ func (s *Server) cancelResponse(r *http.Request, _ []byte) (*dialect.Exchange, e
 	}
 	log, err := s.cfg.Turns.ResponseLog(r.Context(), k.Turn)
 	if err == nil && log != nil {
-		ctx, cancel := context.WithTimeout(r.Context(), cancelled)
+		ctx, cancel := context.WithTimeout(r.Context(), cancelWait)
 		defer cancel()
 		_ = log.Follow(ctx, func(stream.Stamp, stream.Event) {}, func() error { return nil })
 	}

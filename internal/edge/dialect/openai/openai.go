@@ -106,14 +106,14 @@ func retryCount(r *http.Request) int {
 // gatewayModel begins the names of models that are the gateway's.
 const gatewayModel = dialect.DefaultModel
 
-// chosen is the target of a model name. Both fields are empty for the default agent or the router.
-type chosen struct{ agent, workflow string }
+// modelTarget is the target of a model name. Both fields are empty for the default agent or the router.
+type modelTarget struct{ agent, workflow string }
 
 // tenantOf returns whose catalogue a request is about.
 func tenantOf(r *http.Request) string { return chat.TurnOf(r.Context()).Principal.Tenant }
 
 // resolveModel returns the agent or workflow that a model name stands for.
-func (s *Server) resolveModel(tenant, name string) (c chosen, ok bool) {
+func (s *Server) resolveModel(tenant, name string) (c modelTarget, ok bool) {
 	id, named := s.cfg.Rules.Models[name]
 	if !named {
 		if id, ok = strings.CutPrefix(name, gatewayModel+"/"); !ok {
@@ -123,9 +123,9 @@ func (s *Server) resolveModel(tenant, name string) (c chosen, ok bool) {
 	agents, workflows := s.cfg.Models(tenant)
 	switch {
 	case slices.Contains(agents, id):
-		return chosen{agent: id}, true
+		return modelTarget{agent: id}, true
 	case slices.Contains(workflows, id):
-		return chosen{workflow: id}, true
+		return modelTarget{workflow: id}, true
 	}
 	return c, named && id == gatewayModel
 }

@@ -36,7 +36,7 @@ func (q *request) mode() dialect.Mode {
 
 // assignModel names the agent or workflow that answers. With tool_choice none an agent is offered no
 // tool at all: a client that forbids calls fails on those of the gateway too.
-func (q *request) assignModel(by chosen) {
+func (q *request) assignModel(by modelTarget) {
 	q.request.Agent, q.request.Workflow = by.agent, by.workflow
 	if q.noTools && by.workflow == "" {
 		q.request.Tools = chat.ToolsOff

@@ -254,7 +254,7 @@ func TestLoneSurrogatesInEarlierMessages(t *testing.T) {
 func TestModelNames(t *testing.T) {
 	t.Parallel()
 	s := served(dialect.Rules{})
-	for name, want := range map[string]*chosen{
+	for name, want := range map[string]*modelTarget{
 		"sluice": {}, "sluice/light": {agent: "light"}, "sluice/team/a": {agent: "team/a"}, "sluice/order": {workflow: "order"}, "gpt-4o": {agent: "light"}, "gpt-5": {},
 		"": nil, "Sluice": nil, "sluice/sluice": nil, "light": nil, "gone": nil,
 	} {

@@ -164,14 +164,14 @@ func (e *responder) beginFrame(dst []byte, event string) []byte {
 	return dst
 }
 
-// ofItem begins a frame about an item.
-func (e *responder) ofItem(dst []byte, event string, c openCall) []byte {
+// beginItemFrame begins a frame about an item.
+func (e *responder) beginItemFrame(dst []byte, event string, c openCall) []byte {
 	dst = jsonline.Name(append(e.beginFrame(dst, event), `,"item_id":`...), c.id)
 	return strconv.AppendInt(append(dst, `,"output_index":`...), int64(c.index), 10)
 }
 
-// ofOutput appends an event that has a whole item.
-func (e *responder) ofOutput(dst []byte, event string, index int, item []byte) []byte {
+// appendOutputEvent appends an event that has a whole item.
+func (e *responder) appendOutputEvent(dst []byte, event string, index int, item []byte) []byte {
 	dst = strconv.AppendInt(append(e.beginFrame(dst, event), `,"output_index":`...), int64(index), 10)
 	return append(append(append(dst, `,"item":`...), item...), "}\n\n"...)
 }
@@ -200,8 +200,8 @@ func (e *responder) openStretch(dst []byte, k kind, by *stream.Attribution) []by
 	s := stretch{kind: text, openCall: e.addItem("msg_")}
 	s.item = jsonline.Name(append(s.item, `{"id":`...), s.id)
 	s.item = append(s.item, `,"type":"message","role":"assistant","content":[`...)
-	dst = e.ofOutput(dst, "response.output_item.added", s.index, append(s.item, `],"status":"in_progress"}`...))
-	dst = append(e.ofItem(dst, "response.content_part.added", s.openCall), ",\"content_index\":0,\"part\":{\"type\":\"output_text\",\"text\":\"\",\"annotations\":[],\"logprobs\":[]}}\n\n"...)
+	dst = e.appendOutputEvent(dst, "response.output_item.added", s.index, append(s.item, `],"status":"in_progress"}`...))
+	dst = append(e.beginItemFrame(dst, "response.content_part.added", s.openCall), ",\"content_index\":0,\"part\":{\"type\":\"output_text\",\"text\":\"\",\"annotations\":[],\"logprobs\":[]}}\n\n"...)
 	e.stretch = s.withHeads("response.output_text.delta", `,"content_index":0`, `{"type":"output_text","text":"`)
 	return dst
 }
@@ -211,8 +211,8 @@ func (e *responder) openThought(dst []byte) []byte {
 	s := stretch{kind: thought, openCall: e.addItem("rs_")}
 	s.item = jsonline.Name(append(s.item, `{"id":`...), s.id)
 	s.item = append(s.item, `,"type":"reasoning","summary":[`...)
-	dst = e.ofOutput(dst, "response.output_item.added", s.index, append(s.item, `],"status":"in_progress"}`...))
-	dst = append(e.ofItem(dst, "response.reasoning_summary_part.added", s.openCall), ",\"summary_index\":0,\"part\":{\"type\":\"summary_text\",\"text\":\"\"}}\n\n"...)
+	dst = e.appendOutputEvent(dst, "response.output_item.added", s.index, append(s.item, `],"status":"in_progress"}`...))
+	dst = append(e.beginItemFrame(dst, "response.reasoning_summary_part.added", s.openCall), ",\"summary_index\":0,\"part\":{\"type\":\"summary_text\",\"text\":\"\"}}\n\n"...)
 	e.stretch = s.withHeads("response.reasoning_summary_text.delta", `,"summary_index":0`, `{"type":"summary_text","text":"`)
 	return dst
 }
@@ -256,10 +256,10 @@ func (e *responder) endStretch(dst []byte, status string) []byte {
 		whole, event = `"}`, "response.reasoning_summary_part.done"
 		head, index, more = "response.reasoning_summary_text.done", `,"summary_index":0`, `"`
 	}
-	dst = append(append(e.ofItem(dst, head, s.openCall), index...), `,"text":"`...)
+	dst = append(append(e.beginItemFrame(dst, head, s.openCall), index...), `,"text":"`...)
 	dst = append(append(append(dst, s.item[s.text:]...), more...), "}\n\n"...)
 	s.item = append(s.item, whole...)
-	dst = append(append(e.ofItem(dst, event, s.openCall), index...), `,"part":`...)
+	dst = append(append(e.beginItemFrame(dst, event, s.openCall), index...), `,"part":`...)
 	dst = append(append(dst, s.item[s.part:]...), "}\n\n"...)
 	s.item = append(append(append(s.item, `],"status":"`...), status...), `"}`...)
 	dst = e.closeItem(dst, s.index, s.item)
@@ -270,7 +270,7 @@ func (e *responder) endStretch(dst []byte, status string) []byte {
 // closeItem puts a complete item into the output.
 func (e *responder) closeItem(dst []byte, index int, item []byte) []byte {
 	e.items[index] = item
-	return e.ofOutput(dst, "response.output_item.done", index, item)
+	return e.appendOutputEvent(dst, "response.output_item.done", index, item)
 }
 
 // startCall appends a call that the gateway runs.
@@ -281,12 +281,12 @@ func (e *responder) startCall(dst []byte, c *stream.Call) []byte {
 		e.calls = map[string]openCall{}
 	}
 	e.calls[c.ID] = o
-	dst = e.ofOutput(dst, "response.output_item.added", o.index, e.mcpCall(o.id, c, nil, "in_progress", ""))
-	dst = append(e.ofItem(dst, "response.mcp_call.in_progress", o), "}\n\n"...)
+	dst = e.appendOutputEvent(dst, "response.output_item.added", o.index, e.mcpCall(o.id, c, nil, "in_progress", ""))
+	dst = append(e.beginItemFrame(dst, "response.mcp_call.in_progress", o), "}\n\n"...)
 	arguments := string(jsonline.Object(nil, c.Arguments))
-	dst = append(e.ofItem(dst, "response.mcp_call_arguments.delta", o), `,"delta":`...)
+	dst = append(e.beginItemFrame(dst, "response.mcp_call_arguments.delta", o), `,"delta":`...)
 	dst = append(jsonline.String(dst, arguments), "}\n\n"...)
-	dst = append(e.ofItem(dst, "response.mcp_call_arguments.done", o), `,"arguments":`...)
+	dst = append(e.beginItemFrame(dst, "response.mcp_call_arguments.done", o), `,"arguments":`...)
 	return append(jsonline.String(dst, arguments), "}\n\n"...)
 }
 
@@ -301,7 +301,7 @@ func (e *responder) endCall(dst []byte, c *stream.Call, status, result string) [
 	if status == "completed" {
 		event = "response.mcp_call.completed"
 	}
-	dst = append(e.ofItem(dst, event, o), "}\n\n"...)
+	dst = append(e.beginItemFrame(dst, event, o), "}\n\n"...)
 	return e.closeItem(dst, o.index, e.mcpCall(o.id, c, jsonline.Object(nil, c.Arguments), status, result))
 }
 
@@ -310,7 +310,7 @@ func (e *responder) endCall(dst []byte, c *stream.Call, status, result string) [
 func (e *responder) mcpCall(id string, c *stream.Call, arguments []byte, status, result string) []byte {
 	dst := jsonline.Name([]byte(`{"id":`), id)
 	dst = append(append(append(dst, `,"type":"mcp_call","status":"`...), status...), `","server_label":`...)
-	dst = serverLabel(dst, c.Server)
+	dst = appendServerLabel(dst, c.Server)
 	dst = jsonline.Name(append(dst, `,"name":`...), c.Tool)
 	dst = jsonline.String(append(dst, `,"arguments":`...), string(arguments))
 	if question, ok := e.answered[c.ID]; ok {
@@ -326,8 +326,8 @@ func (e *responder) mcpCall(id string, c *stream.Call, arguments []byte, status,
 	return append(jsonline.String(dst, result), `}]}}`...)
 }
 
-// serverLabel appends the name of a tool's server, a required member.
-func serverLabel(dst []byte, server string) []byte {
+// appendServerLabel appends the name of a tool's server, a required member.
+func appendServerLabel(dst []byte, server string) []byte {
 	if server == "" {
 		server = gatewayModel
 	}
@@ -346,10 +346,10 @@ func (e *responder) requireCall(dst []byte, c *stream.Call) []byte {
 		item = jsonline.String(append(item, `,"arguments":`...), arguments)
 		return append(append(append(item, `,"status":"`...), status...), `"}`...)
 	}
-	dst = e.ofOutput(dst, "response.output_item.added", o.index, item("", "in_progress"))
-	dst = append(e.ofItem(dst, "response.function_call_arguments.delta", o), `,"delta":`...)
+	dst = e.appendOutputEvent(dst, "response.output_item.added", o.index, item("", "in_progress"))
+	dst = append(e.beginItemFrame(dst, "response.function_call_arguments.delta", o), `,"delta":`...)
 	dst = append(jsonline.String(dst, arguments), "}\n\n"...)
-	dst = jsonline.Name(append(e.ofItem(dst, "response.function_call_arguments.done", o), `,"name":`...), c.Tool)
+	dst = jsonline.Name(append(e.beginItemFrame(dst, "response.function_call_arguments.done", o), `,"name":`...), c.Tool)
 	dst = append(jsonline.String(append(dst, `,"arguments":`...), arguments), "}\n\n"...)
 	return e.closeItem(dst, o.index, item(arguments, "completed"))
 }
@@ -373,12 +373,12 @@ func (e *responder) appendQuestion(dst []byte, q *stream.Approval) []byte {
 	for i := range q.Calls {
 		c := &q.Calls[i]
 		item := jsonline.Name([]byte(`{"id":`), dialect.CallQuestion(q, i))
-		item = serverLabel(append(item, `,"type":"mcp_approval_request","server_label":`...), c.Server)
+		item = appendServerLabel(append(item, `,"type":"mcp_approval_request","server_label":`...), c.Server)
 		item = jsonline.Name(append(item, `,"name":`...), c.Tool)
 		item = jsonline.String(append(item, `,"arguments":`...), string(jsonline.Object(nil, c.Arguments)))
 		item = append(item, '}')
 		o := e.addItem("mcpr_")
-		dst = e.ofOutput(dst, "response.output_item.added", o.index, item)
+		dst = e.appendOutputEvent(dst, "response.output_item.added", o.index, item)
 		dst = e.closeItem(dst, o.index, item)
 	}
 	return dst
