@@ -31,7 +31,7 @@ func (a *attempt) failedMust() bool {
 	return a.countCriteria(func(c *criterion, v verdict) bool { return c.Must && v.hasFailed() }) > 0
 }
 
-// countCriteria counts the criteria that the function is accepts.
+// countCriteria counts the criteria for which is returns true.
 func (a *attempt) countCriteria(is func(*criterion, verdict) bool) (n int) {
 	for i := range a.card {
 		if is(&a.card[i], a.verdicts[i]) {
@@ -51,7 +51,7 @@ func (a *attempt) countUnjudged() int {
 	return a.countCriteria(func(_ *criterion, v verdict) bool { return !v.given })
 }
 
-// criterionIDs returns those of the criteria that passed, and of those that failed.
+// criterionIDs returns the ids of the criteria that passed, and of those that failed.
 func (a *attempt) criterionIDs() (passed, failed []string) {
 	passed, failed = []string{}, []string{}
 	for i, v := range a.verdicts {

@@ -47,7 +47,7 @@ func newStandards() *standards {
 	}
 }
 
-// newStandard is a criterion of our own.
+// newStandard returns a built-in criterion.
 func newStandard(id, description, expected, args string) Criterion {
 	var raw jsontext.Value
 	if args != "" {

@@ -57,7 +57,7 @@ func (e *evidence) add(ev *stream.ToolCompleted) {
 	e.list = append(e.list, check.Evidence{Tool: ev.Tool, Arguments: string(ev.Arguments), Result: ev.Result, Completed: true})
 }
 
-// snapshot returns what there is. An append to it does not change the evidence.
+// snapshot returns the results so far. An append to them does not change the evidence.
 func (e *evidence) snapshot() []check.Evidence {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +85,7 @@ func (e *evidence) restore(r *chat.Resumed) {
 	}
 }
 
-// storeOnPause has a turn that waits for a person keep its evidence.
+// storeOnPause adds the evidence to the state of a turn that pauses.
 func (e *evidence) storeOnPause(f *chat.Facts) {
 	if ask := f.Ask; ask != nil {
 		f.Ask = func(p *chat.Paused) string {

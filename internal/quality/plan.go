@@ -120,7 +120,7 @@ func (q *planQuestion) askModel(ctx context.Context) *plan {
 	return p
 }
 
-// planSchema uses words alone that all models know.
+// planSchema uses only keywords of JSON Schema that all models know.
 func planSchema(agents []Agent) jsontext.Value {
 	ids := make([]string, len(agents))
 	for i, a := range agents {
@@ -185,7 +185,7 @@ func (p *plan) asJSON() string {
 	return string(text)
 }
 
-// guideQuote shows the agents the steps of the plan.
+// guideQuote returns the steps of the plan, as a quote for the agents.
 func (p *plan) guideQuote() chat.Quote {
 	var b strings.Builder
 	for i, s := range p.steps {
@@ -198,8 +198,7 @@ func (p *plan) guideQuote() chat.Quote {
 	return chat.Quote{About: "A plan for this request, which is a proposal: the tools and what they say decide", Text: b.String()}
 }
 
-// course is the plan of a turn, and what became of it. plan is what planning came to, once that
-// was waited for.
+// course is the plan of a turn and its progress. plan is the planner's result: awaitPlan sets it.
 type course struct {
 	planning *planning // nil: nobody was asked
 	plan     *plan

@@ -188,8 +188,8 @@ func (c *Checker) Applies(req *chat.Request, agent string) bool {
 	return c.formatterOf(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.isOff(agent, req.Channel)
 }
 
-// Enforces reports whether an answer on a page must pass checks, of an agent, or if that is not
-// known, of any of them.
+// Enforces reports whether the answers of an agent on a page must pass checks. An empty agent
+// stands for any agent.
 func (c *Checker) Enforces(agent string) bool { return c.cfg.Spec.canEnforce(agent) }
 
 // formatterOf returns the one of the request's channel; nil: the answer stays as it is.

@@ -121,8 +121,8 @@ type taskState struct {
 	At         string           `json:"completed_at"`
 }
 
-// maxKeptResult bounds the stored part of a tool's result, and maxKeptForm that of a channel's
-// form, in bytes.
+// maxTaskResult bounds the part of a tool's result that a task stores, and maxTaskForm that of a
+// channel's form, in bytes.
 const (
 	maxTaskResult = 2 << 10
 	maxTaskForm   = 64 << 10

@@ -111,7 +111,7 @@ func (t *turn) firstAuthor() string {
 	return cmp.Or(t.pieces.firstAgent(), t.agent)
 }
 
-// textMessage is a message of one text.
+// textMessage returns a message of one text.
 func textMessage(role chat.Role, text string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: text}}}
 }

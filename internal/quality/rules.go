@@ -7,11 +7,11 @@ type rules struct {
 	set     Settings
 	settled bool
 	watched bool // the answer is checked
-	held    bool // and, or, held back
-	drafts  bool // and shown as it is written
+	held    bool // the answer is held back
+	drafts  bool // a held answer is shown as it is written
 }
 
-// assignAgent says whose settings hold. It is too late for that once the rules are settled.
+// assignAgent sets the agent whose settings hold. It does nothing once the rules are settled.
 func (r *rules) assignAgent(agent string) {
 	if !r.settled {
 		r.agent = agent

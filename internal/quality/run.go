@@ -74,7 +74,7 @@ func (t *turn) runInner(inner stream.Runner) error {
 	if err != nil {
 		return err
 	}
-	if t.awaitsPlan() { // it is waited for; else done goes out with the text
+	if t.awaitsPlan() { // reportChecks waits for the plan; without a wait, Done goes out together with the text
 		t.sink.Flush()
 	}
 	return t.sink.Err

@@ -59,8 +59,8 @@ func (t *turn) saveDelivery(m *Message) {
 	}
 }
 
-// callsOf returns of what agents did the calls and their results: the words next to them are in
-// the answer, or were withheld.
+// callsOf returns the calls and results of the agents' messages. It leaves out their texts, which
+// are in the answer or were withheld.
 func callsOf(made []chat.TurnMessages) []chat.TurnMessages {
 	calls := make([]chat.TurnMessages, len(made))
 	for i, m := range made {

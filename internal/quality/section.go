@@ -68,7 +68,7 @@ func (spec *Spec) readSettings(n *file.Node, s *Settings) {
 	}
 }
 
-// checkChannels wants the channels of a list to exist.
+// checkChannels reports the channels of a list that do not exist.
 func (spec *Spec) checkChannels(list *file.Node) {
 	known := slices.Clone(spec.builtin)
 	for own := range list.Section("channels").Members() {

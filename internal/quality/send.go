@@ -71,8 +71,8 @@ func (t *turn) sendPieces() {
 	t.sendText(t.after)
 }
 
-// sendMessages sends the form of a channel: its text, its messages, and to who receives
-// them.
+// sendMessages sends an answer in the form of a channel: its text and its messages. If the request
+// asks for it, the channel's sender delivers them.
 func (t *turn) sendMessages(a *attempt) {
 	f := a.formatted
 	t.checks.Channel = &stream.Formatted{Channel: t.channel, IsSplit: f.IsSplit, Metadata: f.Metadata}

@@ -42,7 +42,7 @@ const (
 // Fallback is the policy for an answer that did not pass.
 type Fallback string
 
-// What is sent.
+// Fallbacks.
 const (
 	fallbackGraceful Fallback = "graceful" // a text of our own
 	fallbackSend     Fallback = "send"     // the text all the same
@@ -148,8 +148,8 @@ func (s *Spec) canEnforce(agent string) bool {
 	return s.anyMode(agent, web, func(m Mode) bool { return m == modeEnforce })
 }
 
-// anyMode reports whether is holds for the mode of the agent in a channel, or if it is not known
-// for that of any of them.
+// anyMode reports whether is returns true for the mode of an agent in a channel. An empty agent
+// stands for any agent.
 func (s *Spec) anyMode(agent, channel string, is func(Mode) bool) bool {
 	if is(s.settingsOn(agent, channel).Mode) {
 		return true

@@ -105,7 +105,7 @@ func (t *turn) modelContext() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(t.ctx, end.Add(-sendingTime))
 }
 
-// questionContext is working, for one question to planner or judge.
+// questionContext is modelContext with the timeout of one question to planner or judge.
 func (t *turn) questionContext() (context.Context, context.CancelFunc) {
 	ctx, end := t.modelContext()
 	bounded, stop := context.WithTimeout(ctx, t.set.Timeout)
@@ -115,7 +115,7 @@ func (t *turn) questionContext() (context.Context, context.CancelFunc) {
 // sendingTime is the part of a turn's time that is reserved for sending.
 const sendingTime = time.Second
 
-// userZone is where the user's dates are meant.
+// userZone returns the time zone of the user's dates.
 func (t *turn) userZone() *time.Location {
 	if t.req.Location != nil {
 		return t.req.Location
