@@ -178,7 +178,7 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 	case *stream.Route:
 		return t.passRoute(ev)
 	case *stream.AgentRun:
-		t.agentRun(ev, inner)
+		t.recordRunEnd(ev, inner)
 	case *stream.InnerDelta:
 		if t.held && !t.drafts {
 			return t.sink.Err
@@ -191,8 +191,8 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 	return t.sink.Emit(ev)
 }
 
-// agentRun records the end of an agent, but not of an agent inside another one.
-func (t *turn) agentRun(ev *stream.AgentRun, inner bool) {
+// recordRunEnd records the end of an agent, but not of an agent inside another one.
+func (t *turn) recordRunEnd(ev *stream.AgentRun, inner bool) {
 	if ev.Success != nil && !inner {
 		t.recordAgent(ev)
 		t.logAgent(ev)
