@@ -77,8 +77,8 @@ func (t *turn) runAnswered() error {
 	return nil
 }
 
-// closeRefused closes the calls that do not run. It is called when those are known that do, as an
-// equal call may have been allowed.
+// closeRefused closes the calls that do not run. It is called after the approved calls have begun,
+// as an equal call may have been allowed.
 func (t *turn) closeRefused() {
 	for i := range t.state.Open {
 		c := &t.state.Open[i]

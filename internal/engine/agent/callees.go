@@ -40,7 +40,7 @@ type Within struct {
 // Callees is implemented by Tools that may be agents. Their calls can be suspended. A saved turn
 // asks it for the tools of the agents within, as these may have changed meanwhile.
 type Callees interface {
-	// CallWithin is Call, for a tool that may be an agent: in is how it says what happens.
+	// CallWithin is Call, for a tool that may be an agent: in gets the events within the call.
 	CallWithin(ctx context.Context, call tool.Call, in *Inner) (tool.Result, error)
 	// Spec returns a tool of the agent of that id, or nil if the agent has no tool of that name
 	// now.

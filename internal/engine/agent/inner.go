@@ -10,7 +10,7 @@ import (
 type Inner struct {
 	// CallID is the id that events of the call carry.
 	CallID string
-	// Continued is how a call continues that was Suspended; nil: it begins.
+	// Continued has the state and the decisions of a call that was Suspended; nil for a new call.
 	Continued *Continued
 	// Request is that of the caller's turn. It is not to be changed.
 	Request *chat.Request

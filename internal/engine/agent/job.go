@@ -23,7 +23,7 @@ type job struct {
 	event   stream.Call
 	spec    *tool.Spec
 	key     string // empty: refused
-	sent    string // by what its server recognizes equal tries: tool.WithKey; empty: nothing
+	sent    string // the key by which its server recognizes equal tries (tool.WithKey); may be empty
 	waits   bool   // for an answer from outside
 	client  bool   // the client runs it
 	at      int    // in turn.hand.open; not set for a fallback

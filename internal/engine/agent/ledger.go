@@ -95,7 +95,7 @@ func refusalOfLost(c tool.Call) error {
 	return refusalFault(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 }
 
-// markLost notes that the outcome of a call is unknown.
+// markLost records that the outcome of a call is unknown.
 func (l *ledger) markLost(key string) {
 	if key != "" {
 		l.recordOf(key).lost = true

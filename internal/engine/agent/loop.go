@@ -48,9 +48,9 @@ func (t *turn) makeStep() error {
 // lastTokens is how long the answer may be that ends a turn whose budget is spent.
 const lastTokens = 1024
 
-// prepareRequest makes the request of the next step, and says whether that is the last one. spent
-// says that the turn's budget is. The request is made in a frame of its own, so that the frame is
-// gone while the turn waits for the model.
+// prepareRequest makes the request of the next step, and reports whether that step is the last one.
+// spent is true if the turn's budget is. The request is made in a frame of its own, so that the
+// frame is gone while the turn waits for the model.
 func (t *turn) prepareRequest(spent bool) (last bool) {
 	t.state.Steps++
 	req := &t.request

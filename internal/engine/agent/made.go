@@ -8,8 +8,7 @@ import (
 )
 
 // addedMessages returns the messages that the turn has added to the conversation, for the
-// conversation's memory. If the turn continues one of another process, only its line of time is
-// known.
+// conversation's memory. If the turn continues after a pause, only its line of time is known.
 func (t *turn) addedMessages() []chat.TurnMessages {
 	if t.inputCount == 0 {
 		if line := chat.LineIn(t.state.Messages); line != "" {

@@ -149,8 +149,8 @@ func (c *parallel) wakeTurn() {
 	}
 }
 
-// emitProgress emits the progress of all calls under way, as far as it is due, and
-// sets the timer for the rest.
+// emitProgress emits the progress of all calls under way, as far as it is due, and sets the timer
+// for the other calls.
 func (c *parallel) emitProgress(now time.Time) {
 	var next time.Time
 	for _, j := range c.working {

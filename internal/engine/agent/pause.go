@@ -152,7 +152,7 @@ func (t *turn) pausedState() (*chat.Paused, error) {
 	return &chat.Paused{By: chat.PausedAgent, State: state, Usage: t.state.Usage, Questions: []chat.Question{q}}, nil
 }
 
-// recheckApproved reports whether an approved call may still run.
+// recheckApproved returns why an approved call may not run any more, or nil.
 func (t *turn) recheckApproved(j *job, c *OpenCall) error {
 	if c.print != "" && j.spec == nil {
 		return refusalFault(j.call, "the tool is not available at the moment", "Tell the user so.")
@@ -177,7 +177,7 @@ func (t *turn) checkForbidden(c tool.Call) error {
 	return t.state.calls.checkRefused(c, callKey(c))
 }
 
-// forbidCall notes that a person has not allowed a call, for all agents of the turn.
+// forbidCall records for all agents of the turn that a person has not allowed a call.
 func (t *turn) forbidCall(c *OpenCall) {
 	key := c.key
 	if key == "" {
@@ -187,8 +187,8 @@ func (t *turn) forbidCall(c *OpenCall) {
 	t.shareVerdict(key, chat.CallRejected)
 }
 
-// withNewArguments returns the result of a call whose arguments a person has changed: behind the result
-// the model reads with which ones it ran.
+// withNewArguments adds a remark for the model to the result of a call whose arguments a person has
+// changed: the arguments with which it ran.
 func withNewArguments(r *tool.Result, args jsontext.Value) *tool.Result {
 	return withRemark(r, fmt.Sprintf("The user changed the arguments; the call was made with %s", args))
 }

@@ -66,7 +66,8 @@ func (t *turn) saveCalls(jobs []*job) {
 // notAfterTakeOver is the result of a client's call in a turn that another process continues.
 const notAfterTakeOver = "the gateway was replaced meanwhile. Call it again if it is still needed."
 
-// intendAnswered is intend for calls that have waited. jobs[i] is the call with index i, or nil.
+// intendAnswered is saveIntents for calls that have waited. jobs[i] is the call with index i, or
+// nil.
 func (t *turn) intendAnswered(jobs []*job) {
 	if t.saver() != nil && t.stopCause() == nil {
 		t.saveAnswered(jobs)
@@ -106,8 +107,8 @@ func (t *turn) saveTurn() {
 	t.saver().Save(t.saver().Part, part)
 }
 
-// confirmStored returns those of jobs that may run: no call that must not be made twice runs before the
-// store has it. The others are closed.
+// confirmStored returns the jobs that may run: an unsafe call runs only after the store has it. The
+// others are closed.
 func (t *turn) confirmStored(jobs []*job) ([]*job, error) {
 	if t.hand.open == nil || !slices.ContainsFunc(jobs, (*job).isUnsafe) {
 		return jobs, nil
@@ -166,8 +167,8 @@ func (t *turn) saveResult(j *job) {
 	t.saveTurn()
 }
 
-// saveFallback saves that another call is made in place of one. It returns false if the store does not
-// have it in time, and that one must not be made twice.
+// saveFallback saves that s is made in place of the call that it stands in for. It returns false if
+// s is unsafe and the store does not have it in time.
 func (t *turn) saveFallback(s *job) bool {
 	if t.hand.open == nil || !s.isUnsafe() {
 		return true

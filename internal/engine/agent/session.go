@@ -11,7 +11,7 @@ import (
 	"sluice/stream"
 )
 
-// Session is a turn that is run step by step, and may be stored between two steps. It is a
+// Session is a turn that is run step by step, and may be stored between two steps. It implements
 // engine.Session. Use Open.
 //
 // ctx is that of all its steps; the question about calls that wait is asked with it.
@@ -46,7 +46,7 @@ func (s *Session) Step(ctx context.Context, sink stream.Sink) (err error) {
 	return s.findQuestion()
 }
 
-// findQuestion learns whether calls wait.
+// findQuestion sets the question about the waiting calls, if any.
 func (s *Session) findQuestion() (err error) {
 	s.question = nil
 	if len(s.state.Open) > 0 {

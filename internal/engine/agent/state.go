@@ -61,7 +61,7 @@ type OpenCall struct {
 	// ID is that of the call's events.
 	ID   string
 	Call tool.Call
-	// Answer says what becomes of a call that has not run; answerWaiting until Decide.
+	// Answer says what becomes of a call that has not run; it is answerWaiting until a decision.
 	Answer Answer
 	// Message goes to the model for a call that was rejected or refused, or with the result of an
 	// approved call.
@@ -92,8 +92,8 @@ const (
 	answerWaiting  Answer = ""
 	answerRan      Answer = "ran"      // it did not wait: Result is its result
 	answerApproved Answer = "approved" // it may run
-	answerRejected Answer = "rejected" // a person has not allowed it; Note says why, to the model
-	answerRefused  Answer = "refused"  // nobody could be asked; Note says so to the model
+	answerRejected Answer = "rejected" // a person has not allowed it; Message has the reason for the model
+	answerRefused  Answer = "refused"  // nobody could be asked; Message has the reason for the model
 	answerSupplied Answer = "supplied" // somebody else ran it: Result is its result
 	answerDecided  Answer = "decided"  // about all that waits within it, so it continues
 	answerRuns     Answer = "runs"     // it was about to run when this was saved, and may have run since

@@ -155,7 +155,7 @@ func (c storedCall) toolCall() tool.Call {
 	return tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
 }
 
-// changedArguments is nil where nothing was changed.
+// changedArguments returns the arguments that replace those of the call, or nil.
 func (c *storedOpen) changedArguments() jsontext.Value {
 	if c.Args == "" {
 		return nil

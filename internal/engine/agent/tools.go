@@ -130,7 +130,7 @@ func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
 	return t.state.calls.admitCall(c, running)
 }
 
-// markLost notes that the outcome of a call is unknown, for all agents of the turn.
+// markLost records for all agents of the turn that the outcome of a call is unknown.
 func (t *turn) markLost(key string) {
 	t.state.calls.markLost(key)
 	t.shareVerdict(key, chat.CallLost)
@@ -189,7 +189,7 @@ func (t *turn) callTool(ctx context.Context, c tool.Call, inner *Inner) (tool.Re
 	return t.agent.callees.CallWithin(ctx, c, inner)
 }
 
-// closeCall says how a call ended.
+// closeCall emits and logs the end of a call.
 func (t *turn) closeCall(j *job) {
 	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: j.call.Name, Duration: j.elapsed})
 	if j.key != "" { // it was admitted

@@ -28,7 +28,8 @@ type turn struct {
 
 	state      State
 	inputCount int // of the messages those that were there when the turn began
-	// before is how many times the state held when the turn began: those were reported.
+	// before has the numbers of durations in the state when the turn began: these were reported
+	// then.
 	before struct{ model, tools int }
 	// tools is the set of this step. It may be another one in the next:
 	// servers come and go.
@@ -227,7 +228,7 @@ func (t *turn) restartAnswer(to *chat.Switch) {
 	}
 }
 
-// addModel notes a model that has answered.
+// addModel adds a model that has answered.
 func (s *State) addModel(key string) {
 	if !slices.Contains(s.Models, key) {
 		s.Models = append(s.Models, key)

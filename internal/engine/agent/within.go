@@ -121,8 +121,8 @@ func (t *turn) startContinued(c *OpenCall) *job {
 	return j
 }
 
-// suspendedAgain notes which calls of the step wait once more; the others have run. It
-// returns false if none waits: then the step is complete.
+// suspendedAgain records which calls of the step wait once more; the others have run. It returns
+// false if none waits: then the step is complete.
 func (s *State) suspendedAgain(jobs []*job) (again bool) {
 	still := func(i int) bool { return jobs[i] == nil && s.Open[i].Answer == answerWaiting }
 	for i, j := range jobs {
@@ -184,8 +184,8 @@ func (stored *storedWithin) toWithin() *Within {
 	return w
 }
 
-// checkWithin refuses what could not continue. An answer that this version does not know would leave
-// the call without a result.
+// checkWithin refuses a state that could not continue. An answer that this version does not know
+// would leave the call without a result.
 func (stored *storedWithin) checkWithin(answer Answer) error {
 	switch {
 	case stored == nil:
