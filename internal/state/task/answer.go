@@ -78,9 +78,8 @@ func (a *answer) openQuestions() (ids []string, prompt string) {
 	return ids, prompt
 }
 
-// longestWait is how long a person may take to answer.
-//
-// 0: no question says until when. A time that cannot be read does not count.
+// longestWait returns the time until the last question expires, or 0 if no question has a readable
+// end.
 func (a *answer) longestWait() (longest time.Duration) {
 	for _, q := range a.Questions {
 		if at, err := time.Parse(stream.ExpiryFormat, q.ExpiresAt); err == nil {
@@ -96,8 +95,8 @@ type span struct {
 	from, to int
 }
 
-// markSpeaker notes whose the end of the text is. Adjacent text of one agent is one span, unless
-// another run began in between: the new run did not write the earlier text.
+// markSpeaker records which agent wrote the newest text. Adjacent text of one agent is one span,
+// unless another run began in between: the new run did not write the earlier text.
 func (a *answer) markSpeaker(agent string) {
 	if len(a.Runs) == 0 {
 		return
@@ -111,7 +110,7 @@ func (a *answer) markSpeaker(agent string) {
 
 // textOfRun returns the text that the agent of a run has written since the run began.
 //
-// A run of the same agent before it does not count, a later one does.
+// An earlier run of the same agent does not count, but a later one does.
 func (a *answer) textOfRun(run stream.Run) string {
 	var said []byte
 	for _, s := range a.spans {

@@ -14,12 +14,9 @@ import (
 	"sluice/internal/state/store"
 )
 
-// A task that waits for a person continues with the first answer. Several answers cannot all
-// succeed, because the task changes with each.
-
-// How long, and how often, an answer waits for the end of the turn that asked: its client
-// can be faster than the store. And how long it waits for a turn that continues with the answer
-// to another question of the same run.
+// An answer waits up to settleWait for the end of the turn that asked: its client can be faster
+// than the store. It waits up to othersWait for a turn that continues with the answer to another
+// question of the same run. It looks again after each settleEvery.
 const (
 	settleWait  = 3 * time.Second
 	othersWait  = time.Minute

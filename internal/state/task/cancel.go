@@ -45,7 +45,7 @@ func (s *taskCanceller) Cancel(ctx context.Context, c Caller, id string) (doc []
 	return doc, false, err
 }
 
-// notCancelable is said of a task that has ended.
+// notCancelable returns the fault for a task that has ended.
 func notCancelable() error {
 	return &fault.Error{Type: fault.TaskNotCancelable, Message: "The task has ended; there is nothing to cancel"}
 }
@@ -142,7 +142,7 @@ func (s *taskCanceller) Forget(ctx context.Context, c Caller, conversation strin
 	return s.forEachTask(ctx, q, s.removeTask)
 }
 
-// forEachTask does something to all tasks of a list.
+// forEachTask calls do for each task of a list.
 //
 // do may change the listed tasks: the cursor continues behind the last task that was seen.
 func (s *taskCanceller) forEachTask(ctx context.Context, q store.Query, do func(context.Context, string, store.Task) error) error {

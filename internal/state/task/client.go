@@ -27,7 +27,7 @@ type receiver struct {
 const (
 	present  = iota
 	absent   // and the turn is counted as one that continues alone
-	turnOver // the turn is
+	turnOver // the turn has ended
 )
 
 // write writes an event.
@@ -46,8 +46,8 @@ func (c *receiver) flush() error {
 	return c.recordLeave(c.next.Flush())
 }
 
-// recordLeave notes that the client has left. If the turn continues without its client, recordLeave
-// returns nil.
+// recordLeave records that the client has left. If the turn continues without its client,
+// recordLeave returns nil.
 func (c *receiver) recordLeave(err error) error {
 	if err == nil || !c.detached {
 		return err

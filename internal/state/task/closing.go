@@ -70,7 +70,7 @@ type closing struct {
 	first  stream.Timings
 }
 
-// addLogged notes an event of the log.
+// addLogged adds an event of the log.
 func (c *closing) addLogged(logged Logged) {
 	c.at = max(c.at, logged.At)
 	if c.first.FirstEvent == 0 {
@@ -82,7 +82,7 @@ func (c *closing) addLogged(logged Logged) {
 	}
 }
 
-// foldEvent notes an event that came at a time.
+// foldEvent adds an event that came at a time.
 func (c *closing) foldEvent(ev stream.Event, at time.Duration) {
 	if e, ok := ev.(stream.ToolEnd); ok {
 		c.tools = append(c.tools, stream.ToolTiming{Tool: e.End().Call.Tool, Duration: e.End().Duration})

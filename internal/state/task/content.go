@@ -23,8 +23,8 @@ const contentTries = 3
 // a note of it. A repetition is not noted where there is one. If the store is unavailable, the
 // content counts as unknown. requestID is the request that owns the note.
 //
-// If several equal requests come at the same time, only one of them misses a note: the store makes a
-// missing note in one step.
+// If several equal requests come at the same time, known is false for only one of them: the store
+// makes a missing note in one step.
 func (s *contentNotes) NoteContent(ctx context.Context, content [32]byte, requestID string, repetition bool) (known bool) {
 	key, note := store.ContentKey(content), store.Value{Data: strconv.AppendQuote(nil, requestID)}
 	for range contentTries {

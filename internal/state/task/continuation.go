@@ -142,7 +142,7 @@ type repeatFilter struct {
 	agents map[string]bool // by id: whether they have ended
 }
 
-// trackEvent notes an event. It reports whether it is news.
+// trackEvent records an event. It reports whether the event is new.
 func (k *repeatFilter) trackEvent(ev stream.Event) bool {
 	switch e := ev.(type) {
 	case *stream.Route:
@@ -171,7 +171,7 @@ func (k *repeatFilter) trackEvent(ev stream.Event) bool {
 	return true
 }
 
-// trackAgent notes an event of an agent.
+// trackAgent does the same for an event of an agent.
 func (k *repeatFilter) trackAgent(e *stream.AgentRun) bool {
 	over, begun := k.agents[e.AgentID]
 	switch {

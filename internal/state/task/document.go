@@ -229,7 +229,7 @@ func (d *document) addMessage(m message, most int) {
 	d.History = d.History[max(0, tooMany):]
 }
 
-// formatTime is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
+// formatTime returns a time in RFC 3339, in UTC and with milliseconds, as A2A requires.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // elsewhere says where a text is that a stored document does not have: in a message of its

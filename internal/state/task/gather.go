@@ -31,7 +31,7 @@ type gathering struct {
 	urgent bool      // the pending events are handed on with the next flush
 	spoken bool      // the first piece of the answer was sent
 	rests  bool      // only the turn's own goroutine hands on from now on
-	held   bool      // only its next flush does, which ends that
+	held   bool      // only the turn's next flush hands on; it ends this
 	timer  *time.Timer
 	armed  bool // the timer
 }

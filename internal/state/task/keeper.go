@@ -40,12 +40,12 @@ func (k *turnKeeper) runKeeper() {
 	var watching sync.WaitGroup
 	// Goroutine (watchLease): ends the turns of this process when its lease could not be renewed.
 	// Ends: `Service.Close`.
-	// Waits: run.
+	// Waits: runKeeper.
 	watching.Go(func() { k.lease.watchLease(k.ctx) })
 	renewed := make(chan struct{}, 1)
 	// Goroutine (keepLease): renews the lease, however long the keeper works on the turns of others.
 	// Ends: `Service.Close`.
-	// Waits: run.
+	// Waits: runKeeper.
 	watching.Go(func() { k.lease.keepRenewed(k.ctx, renewed) })
 	defer watching.Wait()
 	watch := k.store.cfg.Store.Watch(store.CancelTopic(k.store.holder.Owner))

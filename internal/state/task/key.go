@@ -59,7 +59,8 @@ type Replay struct {
 	key  string // of the store
 }
 
-// It is not a failure: the caller reads the turn's log instead of running it.
+// Error implements error. A Replay is not a failure: the caller reads the turn's log instead of
+// running it.
 func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }
 
 // undoKey returns a check that removes the idempotency key of a turn that did not begin.

@@ -124,8 +124,8 @@ type Log struct {
 	logs  *turnLogs
 	ready []Logged // read already
 	last  int      // N of the last event that was read
-	// ahead is the last event that the reader has, if the log does not have it yet: its
-	// client received while the store was unavailable. skipped gets those up to it.
+	// ahead is the number of the last event that the reader has, if the log does not have it yet:
+	// the client got the event during an outage. skipped gets the events up to it.
 	ahead   int
 	passed  int // N of the last event that was passed over
 	skipped func(stream.Event)
@@ -211,8 +211,8 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 	}
 }
 
-// Past passes over the events that the log holds now, and calls use with each. It reports whether the
-// turn has ended with it.
+// Past passes over the events that the log holds now, and calls use with each. It reports whether
+// the turn has ended with them.
 func (l *Log) Past(ctx context.Context, use func(stream.Event)) (ended bool, err error) {
 	for {
 		for _, t := range l.ready {
@@ -308,7 +308,7 @@ func (s *turnLogs) readAll(ctx context.Context, turn string) (stored, error) {
 	return stored{}, err
 }
 
-// silenceOf is how long ago a turn has emitted its last event, by the clock of the store.
+// silenceOf returns the time since a turn's last event, by the clock of the store.
 func (s *turnLogs) silenceOf(ctx context.Context, turn string) (time.Duration, error) {
 	left, err := s.cfg.Store.LogLeft(ctx, turn)
 	if errors.Is(err, store.ErrNotFound) {

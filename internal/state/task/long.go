@@ -14,8 +14,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// encodeStored returns the document as it is stored, and the texts that are to be added to the list
-// of its long ones; nil: none. From then on d has of those their beginning.
+// encodeStored returns the document as it is stored, and the texts to add to the list of its long
+// ones, or nil. Afterwards d has only the beginning of these texts.
 func (d *document) encodeStored() (doc, long []byte) {
 	doc = d.encodeShort()
 	if len(doc) <= maxDocument {

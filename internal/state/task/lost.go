@@ -19,7 +19,7 @@ import (
 // turnCloser closes turns that no process runs.
 type turnCloser struct{ *turnStore }
 
-// endLost closes a task of which run is the rest, if there is one.
+// endLost closes a task that no process runs. run is the remaining part of its turn, or nil.
 func (s *turnCloser) endLost(ctx context.Context, id string, task store.Task, run Run) error {
 	owned := task.Holder == s.holder
 	kept, err := s.readAll(ctx, task.Turn)
@@ -104,9 +104,9 @@ func (s *turnCloser) traceLost(ctx context.Context, id string, doc *document, t 
 	_ = s.pushTrace(ctx, id, k.recordEvents(rec).Part(true), c.TTL)
 }
 
-// writeClosing brings a task, and the log of its turn, to where another process continues, or
-// nobody does. A task of this process is changed as its holder. gone is true if the log was full
-// and was removed.
+// writeClosing writes the closing c of a task and of its turn's log: for a process that continues
+// it, or as its end. If owned is true, it writes as the holder of the task. gone is true if the log
+// was full and was removed.
 func (s *turnCloser) writeClosing(ctx context.Context, id string, c store.Closing, owned bool) (gone bool, err error) {
 	if !owned {
 		err = s.cfg.Store.CloseTask(ctx, id, c)

@@ -95,7 +95,7 @@ type Listed struct {
 // ListOptions configures a list.
 type ListOptions struct {
 	Artifacts bool // of each task
-	Most      int  // bytes of documents, unless the first one has more; 0: MaxList
+	Most      int  // bytes of documents, unless the first one has more; 0: maxList
 }
 
 // List returns a page of c's tasks, newest first. q's tenant and user are c's. It may be

@@ -10,7 +10,7 @@ import (
 // Request describes a turn that is to be stored.
 type Request struct {
 	Chat   *chat.Request
-	TaskID string // that waits for the input; empty: see Recall
+	TaskID string // task that waits for the input; empty: see Recall
 	// Recall looks at the newest task of the conversation: the input answers its question, if
 	// it has one, and Chat learns who answered last. Else the turn gets a task of its own.
 	Recall bool
@@ -34,8 +34,8 @@ type Request struct {
 	Body *[32]byte // SHA-256 of the request that came with Key; nil without a key
 	// KeyMade says that Key was made of the request: the turn can do without the store.
 	KeyMade bool
-	// Sender is whose Key is, if the request continues with a turn of somebody else; nil: it is
-	// Chat's owner.
+	// Sender is the owner of Key if the request continues a turn of another user; nil if Chat's
+	// owner is.
 	Sender *string
 	// Cancel ends the turn.
 	Cancel context.CancelCauseFunc

@@ -53,8 +53,8 @@ func (r Retention) Settled() Retention {
 	}
 }
 
-// DaysOf returns for how many days a task is kept: the most specific that is said counts. own
-// is what its request or its workflow says, nil if nothing.
+// DaysOf returns for how many days a task is kept. The most specific setting counts. own is the
+// setting of the task's request or workflow, or nil.
 func (r Retention) DaysOf(own *int, kind, status string) int {
 	if own != nil {
 		return *own

@@ -15,7 +15,7 @@ type savedTurn struct {
 	retracts bool
 	head     []byte              // of its log
 	states   map[string][][]byte // by part
-	text     int                 // of the answer, as far as the states know of it
+	text     int                 // bytes of the answer at the last state
 	claims   int                 // since the last state
 	all      int                 // claims
 	size     int
@@ -60,8 +60,8 @@ func (s *savedTurn) addLine(l *savedLine) error {
 	return nil
 }
 
-// savedLine is a line of an item of the list. The first one has the request, each other one of
-// the rest.
+// savedLine is a line of an item of the list. The first line has the request. Each other line has a
+// state, a claim or too_large.
 type savedLine struct {
 	Version int             `json:"version,omitempty"`
 	Request json.RawMessage `json:"request,omitempty"`

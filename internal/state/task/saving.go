@@ -43,7 +43,7 @@ func (s *saving) addState(part string, text int, state []byte) {
 	s.pending = append(line, "}\n"...)
 }
 
-// whenSafe is closed when no call is under way that must not be made twice.
+// whenSafe returns a channel that is closed when no unsafe call is under way.
 func (s *saving) whenSafe() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -200,10 +200,9 @@ func (s *taskStore) newSweeper(r Retention) *Sweeper {
 	return &Sweeper{Store: s.cfg.Store, Policy: r, Forget: s.cfg.Forget}
 }
 
-// scheduleRemoval returns how long the store keeps a task of this document by itself. Records of
-// a task that has ended and that retention counts for it keeps until they are swept: there
-// is an entry for them in the index before they are written. waits is how long a task
-// that waits for a person is kept beyond its TTL.
+// scheduleRemoval returns how long the store keeps a task of this document by itself. If retention
+// counts for an ended task, its records stay until a sweep. Their entry is in the index before they
+// are written. waits is how long a task that waits for a person is kept beyond its TTL.
 func (s *taskStore) scheduleRemoval(ctx context.Context, id string, d *document, waits time.Duration) (time.Duration, error) {
 	policy := s.currentRetention()
 	if !policy.appliesTo(d) || !isFinal(d.Status.State) {

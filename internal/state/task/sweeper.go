@@ -162,7 +162,7 @@ func (s *Sweeper) deleteRecords(ctx context.Context, id string) error {
 	return err
 }
 
-// storeMark notes that the index has its times by this policy.
+// storeMark stores the mark of this policy: the times in the index are by it.
 func (r Retention) storeMark(ctx context.Context, st store.Values) error {
 	for range 3 { // another gateway may do the same
 		there, err := st.Value(ctx, retainedPolicy)
@@ -186,7 +186,7 @@ func (r Retention) isMarked(ctx context.Context, st store.Values) (bool, error) 
 	return string(there.Data) == r.policySum(), err
 }
 
-// policySum names a policy.
+// policySum returns a name for a policy, made of its hash.
 func (r Retention) policySum() string {
 	text, _ := json.Marshal(r.Settled()) // maps of numbers; their keys come sorted
 	sum := sha256.Sum256(text)

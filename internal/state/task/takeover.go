@@ -56,9 +56,9 @@ const maxContinued = 8
 // maxOrphans is how many turns one sweep closes, besides those that the sweep before could not.
 const maxOrphans = 100
 
-// sweepOrphans closes the turns of dead processes, and continues their runs: with
-// some of them, as others want theirs. It reports whether it has left any. After an outage of
-// the store it waits for one lease, so that owners can renew theirs.
+// sweepOrphans closes the turns of dead processes, and continues up to maxContinued of their runs,
+// so that other processes get some too. It reports whether it has left any. After an outage of the
+// store it waits for one lease, so that owners can renew theirs.
 func (s *turnSuccessor) sweepOrphans(ctx context.Context) (more bool) {
 	if s.lease.isUncertain() {
 		return false
@@ -222,8 +222,8 @@ func (s *turnSuccessor) openTurn(ctx context.Context, turn string) (*plainRun, e
 	return r, nil
 }
 
-// takeOver continues the run of a task whose owner is dead. It returns false if it is over, or
-// cannot go on.
+// takeOver continues the run of a task whose owner is dead. It returns false if the run is over, or
+// cannot continue.
 func (s *turnSuccessor) takeOver(ctx context.Context, id string, task store.Task, run Run) (bool, error) {
 	t := s.resumedTurn(id, task)
 	kept, err := s.readAll(ctx, task.Turn)

@@ -7,15 +7,13 @@
 // A Turn writes, then delivers: no client sees an event that the log does not have. So a reader of
 // the log, on any gateway, gets the same events as the first client.
 //
-// A process holds a lease under its name and an epoch. Each write of a turn's
-// log and of its task says which lease it stands on, so that a process that was
-// cut off and comes back cannot write into what another one has taken over. The
-// sweeper finds tasks whose lease is over, and ends them with an event that
-// says so; or, where no call ran that must not run twice, another process may
-// run them again.
+// A process holds a lease under its name and an epoch. Each write of a turn's log and of its task
+// says which lease it stands on, so that a process that was cut off and comes back cannot write
+// into what another one has taken over. The keeper finds tasks whose lease is over, and ends them
+// with an event that says so. If no unsafe call ran, another process may run them again.
 //
-// A document is changed by its version: who loses a race reads again. A log is
-// appended to at a number: two writers cannot both succeed.
+// A document is changed by its version: a writer that loses a race reads again. A log is appended
+// to at a number: two writers cannot both succeed.
 //
 // The parts of a Service, from the request to the store:
 //

@@ -1,5 +1,5 @@
-// This file has the texts of a document stand once: where one is said again, the document
-// refers to the message of its history, or to a long text that is stored elsewhere.
+// This file stores each text of a document once. A repeated text becomes a reference to the message
+// of its history, or to a long text that is stored elsewhere.
 
 package task
 

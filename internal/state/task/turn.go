@@ -17,13 +17,13 @@ import (
 // Its methods belong to the goroutine of the request that began the turn. Another goroutine may
 // hand on the pending events (gather.go).
 type Turn struct {
-	gathering // its mu is held while an event is sent, until Rest
+	gathering // its mu is held while an event is sent, until StopGathering
 	identity
 	turns     *openTurns // lists the turn until its End
 	cancel    context.CancelCauseFunc
 	work      context.Context // of a turn that began without a client here; else nil
 	leave     func()          // frees the turn's place in this process; nil: its request does that
-	takeovers int             // earlier takeovers of the turn
+	takeovers int             // takeovers of the turn, the one by this process included
 	claim     claim
 	client    receiver
 	log       writer
@@ -115,8 +115,8 @@ func (t *Turn) isFenced() bool {
 	return t.turns.isFenced(t)
 }
 
-// Flush hands on the events that wait to the log and then to the client, or leaves pieces of an
-// answer to a later one, for two milliseconds at most.
+// Flush hands the pending events to the log and then to the client. It may leave deltas to a later
+// flush, for two milliseconds at most.
 func (t *Turn) Flush() error { return t.flush(t.durable) }
 
 // Spill is Flush for an output that is full, and is called from its Write. If events are held,
@@ -174,7 +174,7 @@ func (t *Turn) abandonIfClaimed() {
 	}
 }
 
-// ClientLeft notes that the connection of the turn's client is gone. It may be called from any
+// ClientLeft records that the connection of the turn's client is gone. It may be called from any
 // goroutine, more than once, and after End.
 func (t *Turn) ClientLeft() { t.client.countDetached() }
 

@@ -150,7 +150,7 @@ func (o *openTurns) suspendTask(task string) {
 	}
 }
 
-// removeSuspended returns the tasks that suspend has remembered, and forgets them.
+// removeSuspended returns the tasks that suspendTask has remembered, and forgets them.
 func (o *openTurns) removeSuspended() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	retryAfter = time.Second
 )
 
-// writer writes the log of a turn. The log has the events up to at, and pending those behind
-// up to n, each of them once; of a log that is given up there are neither.
+// writer writes the log of a turn. The log has the events up to at, and pending those behind up to
+// n, each of them once. A log that was given up has neither.
 type writer struct {
 	of      *identity
 	ended   bool // the log does not grow: it was given up, or another process writes it
@@ -99,7 +99,7 @@ func (w *writer) appendPending() (ours bool) {
 	return true
 }
 
-// recordAppended notes that the log has all events.
+// recordAppended records that the log has all events.
 func (w *writer) recordAppended() {
 	if w.n != w.at {
 		w.dropPending()
@@ -175,7 +175,7 @@ func (w *writer) pendingRoom() []byte {
 	return w.pending
 }
 
-// dropPending releases pending. The store keeps nothing of it: it has it, or never will.
+// dropPending releases pending: the store has its events, or never will.
 func (w *writer) dropPending() {
 	w.lines.Cut()
 	if w.lent != nil {
