@@ -108,8 +108,9 @@ func (g *gate) endBy(in *slot, end func(cause error)) {
 	}
 }
 
-// turnOfOthers admits a turn that another process began. The turn does not have a request here.
-func (g *gate) turnOfOthers(end func(cause error)) (leave func(), err error) {
+// admitTurnOfOthers admits a turn that another process began. The turn does not have a request
+// here.
+func (g *gate) admitTurnOfOthers(end func(cause error)) (leave func(), err error) {
 	in, err := g.admitStream(context.Background())
 	if err != nil {
 		return nil, err

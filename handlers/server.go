@@ -82,7 +82,7 @@ func (s *Server) serveProtocols(cfg *Config, figures *instruments) {
 	out := &outputs{heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout, refuser: s.front.refuser, repeats: rp}
 	s.runner = &turnRunner{outputs: out, metrics: figures, tracer: cfg.Tracer, logPayloads: cfg.LogPayloads}
 	if cfg.Tasks != nil {
-		cfg.Tasks.Places(s.gate.turnOfOthers)
+		cfg.Tasks.Places(s.gate.admitTurnOfOthers)
 	}
 	guard := newGuard(s.gate, origins, s.senders, s.limits)
 	en := &entrance{
