@@ -90,8 +90,8 @@ func (a *admin) authorizeRequest(r *http.Request, wanted chat.Scopes) (*access.I
 	return a.Authorize(r, wanted)
 }
 
-// servesProfiles reports whether there are any. Without authentication only this machine gets them:
-// they show data of the process.
+// servesProfiles reports whether profiles are served. Without authentication only this machine gets
+// them: they show data of the process.
 func (a *admin) servesProfiles() bool { return a.Authorize != nil || a.Loopback }
 
 // serveRead answers a request that changes nothing.

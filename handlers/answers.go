@@ -95,8 +95,8 @@ func (a *answers) questionsOf(ctx context.Context, t *turn) ([]string, error) {
 	return ids, err
 }
 
-// chosenApproval returns which of the approvals that a task waits for an answer is for. If there
-// are several, the answer must name one.
+// chosenApproval returns the id of the approval that an answer is for. ids are those for which the
+// task waits. If there are several, the answer must name one.
 func chosenApproval(id string, ids []string) (string, error) {
 	switch {
 	case len(ids) == 0, id != "" && !slices.Contains(ids, id):

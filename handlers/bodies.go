@@ -56,7 +56,8 @@ func (b *bodies) countBytes(s *share, n int) {
 	}
 }
 
-// giveUp stops counting a body. Its reader, perhaps waiting, learns of it by its deadline. The caller must hold mu.
+// giveUp stops counting a body. Its reader, perhaps waiting, learns of it by its deadline. The
+// caller must hold mu.
 func (b *bodies) giveUp(s *share) {
 	s.givenUp = true
 	_ = http.NewResponseController(s.reply).SetReadDeadline(time.Unix(1, 0))

@@ -38,7 +38,7 @@ func (l *limits) chargeReply(r *http.Request, t *turn) {
 	}
 }
 
-// chargeTurn charges a turn that begins. Its undo is turn.uncharge.
+// chargeTurn charges a turn that begins. Its undo is turn.undoCharge.
 func (l *limits) chargeTurn(r *http.Request, t *turn) (err error) {
 	if l.limiter == nil {
 		return nil

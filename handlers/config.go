@@ -97,7 +97,7 @@ type Keeping struct {
 
 // Limits bound the resources of a stream, a turn and a request.
 type Limits struct {
-	// Timeout bounds a turn; 0 means DefaultTimeout.
+	// Timeout bounds a turn; 0 means 30 s.
 	Timeout time.Duration
 	// Heartbeat is the silence after which a comment is sent. 0 turns it off.
 	Heartbeat time.Duration
@@ -105,7 +105,7 @@ type Limits struct {
 	WriteTimeout time.Duration
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
-	// MaxStreams bounds the streams that run at once; 0 means DefaultMaxStreams.
+	// MaxStreams bounds the streams that run at once; 0 means 10,000.
 	MaxStreams int
 	// Delay returns how long work waited for the CPU since it was last called. If that
 	// is too long, streams are refused below MaxStreams too. It is called from one

@@ -47,8 +47,9 @@ func abortReply(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// breakReply ends the reply of a request that is still being served, so that its client sees that it is not
-// whole: over HTTP/2 a deadline that is over resets the stream, and else the connection is closed.
+// breakReply ends the reply of a request that is still being served, so that its client sees that
+// it is not whole: over HTTP/2 a deadline that is over resets the stream, and else the connection
+// is closed.
 func breakReply(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor > 1 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
@@ -99,7 +100,7 @@ func innermostConn(c net.Conn) net.Conn {
 	}
 }
 
-// lazyDeadline says that a write deadline which passes while nothing is written does no harm, so
-// that it need not be cleared. TLS writes by itself, to answer a client that changes its key, and
-// is of no use after a write that failed.
+// lazyDeadline reports whether a write deadline that passes while nothing is written does no harm,
+// so that it need not be cleared. TLS writes by itself, to answer a client that changes its key,
+// and is of no use after a write that failed.
 func lazyDeadline(r *http.Request) bool { return r.ProtoMajor == 1 && r.TLS == nil }

@@ -44,7 +44,7 @@ func (d *document) Flush() error {
 	return nil
 }
 
-// isRefused reports that a fault stands in the place of the reply.
+// isRefused reports whether a fault stands in the place of the reply.
 func (d *document) isRefused() bool {
 	ev := d.Fatal()
 	return ev != nil && d.turn.Form != dialect.AnyDocument && (d.turn.Words == nil || !d.turn.Words(ev.Type))

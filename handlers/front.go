@@ -48,7 +48,7 @@ func (fr *front) sealReply(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Referrer-Policy", "no-referrer") // the page's own files have another one: see file
+	h.Set("Referrer-Policy", "no-referrer") // the page's own files have another one: see serveFile
 	if r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=31536000") // one year
 	}

@@ -56,7 +56,7 @@ func (k *keyring) reserveKey(req *chat.Request, key string) (release func(), err
 	return func() { k.endKey(full) }, nil
 }
 
-// endKey notes that the turn of a key has ended: its memory begins to run out.
+// endKey records that the turn of a key has ended: its memory begins to run out.
 func (k *keyring) endKey(full string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

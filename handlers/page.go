@@ -99,8 +99,8 @@ func contentType(name string) string {
 	}
 }
 
-// serveFile replies with the file. no-cache has browsers ask again each time, which costs a reply without
-// a body: the page must fit the gateway that serves it.
+// serveFile replies with the file. no-cache has browsers ask again each time, which costs a reply
+// without a body: the page must fit the gateway that serves it.
 func (f *file) serveFile(w http.ResponseWriter, r *http.Request) error {
 	made, err := f.forms()
 	if err != nil {

@@ -3,8 +3,8 @@ package handlers
 // Place is the place of a connection among those that fit into the server. Its methods are called
 // by the goroutine that serves the connection.
 type Place interface {
-	// Surplus reports that the connection did not fit: all others run turns, or may have a request
-	// on its way. Only an operator's requests are answered on it, and it is closed then.
+	// Surplus reports whether the connection did not fit: all others run turns, or may have a
+	// request on its way. Only an operator's requests are answered on it, and it is closed then.
 	Surplus() bool
 	// Waiting says that bytes of a request are waited for. Until Busy, the connection
 	// may be closed to make room for another one.

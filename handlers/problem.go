@@ -64,7 +64,7 @@ type refusedTurn struct {
 	input int // its characters, as far as they could be read
 }
 
-// It leads to why the request is refused.
+// Unwrap returns the reason of the refusal.
 func (e *refusedTurn) Unwrap() error { return e.error }
 
 // inputLength returns how many characters the input has, as far as it can be read.
@@ -86,7 +86,7 @@ type worded struct {
 	refuse func(dialect.Refusal) dialect.Reply
 }
 
-// It leads to the error that is worded differently for this client.
+// Unwrap returns the error that is worded differently for this client.
 func (e *worded) Unwrap() error { return e.error }
 
 // wordingOf returns the function that words a refusal of r because of err.

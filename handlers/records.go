@@ -13,8 +13,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Records are the data of a task besides its document. The caller has checked before to whom the
-// task belongs. Its errors are *fault.Error. It is safe for concurrent use.
+// Records gives access to the data of a task besides its document. The caller has checked before to
+// whom the task belongs. Its errors are *fault.Error. It is safe for concurrent use.
 type Records interface {
 	// Checkpoints returns those of a run from number from on, at least one and at most limit, and
 	// whether others follow. The list is empty if the task is not a run, or lacks these numbers.

@@ -39,7 +39,7 @@ func (rp *repeats) rememberContent(r *http.Request, t *turn) error {
 	return nil
 }
 
-// forgetFirst undoes remember: the content did not come before, so it may come another time.
+// forgetFirst undoes rememberContent: the content did not come before, so it may come another time.
 func (rp *repeats) forgetFirst(r *http.Request, t *turn) {
 	if t.first {
 		rp.forgetContent(r, t)

@@ -16,7 +16,7 @@ type Rule struct {
 	Method, Path string      // the path as echo's router has it
 	Scopes       chat.Scopes // one of them is needed; 0: everybody may
 	Use          dialect.Use
-	Missing      bool // the path lacks a rule, as a bug
+	Missing      bool // the path lacks a rule, which is a bug
 }
 
 // router serves paths, each by its rule.
@@ -78,7 +78,7 @@ func (ro *router) routeRead(path string, of rule, h func(http.ResponseWriter, *h
 	ro.routeGuarded(http.MethodHead, path, of, withoutIdentity(h))
 }
 
-// withoutIdentity makes a handler that asks of one that does not.
+// withoutIdentity adapts a handler that does not need the sender.
 func withoutIdentity(h func(http.ResponseWriter, *http.Request) error) asks {
 	return func(w http.ResponseWriter, r *http.Request, _ *access.Identity) error { return h(w, r) }
 }

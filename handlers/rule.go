@@ -41,8 +41,8 @@ func ruleOf(rt *dialect.Route) rule {
 // allowsSender reports whether a sender has the scopes that a path needs.
 func (of rule) allowsSender(who *access.Identity) bool { return of == anySender || who.May(of.scopes) }
 
-// sentBy returns the request with its sender. It is apart from open, whose frame lies on the stack
-// while the body is decoded.
+// sentBy returns the request with its sender. It is apart from openTurn, whose frame lies on the
+// stack while the body is decoded.
 func sentBy(r *http.Request, who *access.Identity) *http.Request {
 	if who == nil {
 		return r

@@ -77,7 +77,7 @@ func unixSeconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// fromUnixSeconds is the opposite of seconds.
+// fromUnixSeconds is the opposite of unixSeconds.
 func fromUnixSeconds(s int64) time.Time {
 	if s == 0 {
 		return time.Time{}

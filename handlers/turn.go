@@ -60,7 +60,7 @@ func (t *turn) claimAnswer(ctx context.Context) error {
 	return t.accepted.Claim(ctx)
 }
 
-// unclaimAnswer undoes claim.
+// unclaimAnswer undoes claimAnswer.
 func (t *turn) unclaimAnswer() {
 	if t.accepted != nil {
 		t.accepted.Unclaim()
@@ -84,14 +84,14 @@ func (t *turn) chargedContext(ctx context.Context) context.Context {
 	return chat.WithTurn(ctx, turn)
 }
 
-// endCharge says that a turn is over.
+// endCharge ends the charge of a turn that is over.
 func (t *turn) endCharge() {
 	if t.charged != nil {
 		t.charged.End()
 	}
 }
 
-// replyHeader is that of the reply. The headers of a turn without a reader are dropped.
+// replyHeader returns the header of the reply. The headers of a turn without a reader are dropped.
 func (t *turn) replyHeader(w http.ResponseWriter) http.Header {
 	switch {
 	case t.early != nil:

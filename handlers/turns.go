@@ -14,7 +14,7 @@ import (
 	"sluice/stream"
 )
 
-// turns takes a turn from its request to its runner: start has the steps in between.
+// turns takes a turn from its request to its runner: startTurn has the steps in between.
 type turns struct {
 	frame     stream.Frame                                              // of a turn that chooses nothing
 	choose    func(*chat.Request) (stream.Runner, time.Duration, error) // nil: the frame's Runner answers
