@@ -78,9 +78,9 @@ func (r *Run) endNode(ctx context.Context, n *graph.Vertex, o *outcome) (skipped
 
 // checkRoom refuses messages that exceed a bound.
 //
-// Both bounds are in bytes: maxState for one text, maxMessages for all that the run holds,
-// arguments of calls included. The run fails with workflow_limit; nothing is cut, because a
-// node that reads half a text would continue from something that nobody said.
+// Both bounds are in bytes: graph.MaxText for one text, maxMessages for all that the run holds,
+// arguments of calls included. The run fails with workflow_limit; nothing is cut, because a node
+// that reads half a text would continue from something that nobody said.
 func (r *Run) checkRoom(o *outcome) error {
 	size := 0
 	for _, m := range o.messages {

@@ -156,7 +156,7 @@ func (k *worker) agentRequest() (chat.Request, error) {
 // improve asks for the next draft. The critic's feedback stands in front of it, as data.
 const improve = "Write your answer once more, whole, and change what the critic is right about."
 
-// callDecisions are those on the calls that waited, by the agent's own ids.
+// callDecisions returns the decisions about the waiting calls, by the agent's own ids.
 func (k *worker) callDecisions() (list []chat.Decision) {
 	for _, d := range k.open.Calls {
 		_, d.CallID, _ = strings.Cut(d.CallID, "-") // it may have the prefix of an earlier attempt
@@ -218,7 +218,7 @@ func (k *worker) quoteTitle(node string) string {
 	return "What was asked in step " + node
 }
 
-// textMessage is a message of one text.
+// textMessage returns a message of one text.
 func textMessage(role chat.Role, text string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: text}}}
 }

@@ -141,7 +141,7 @@ func outputOf(out *outcome) string {
 	return head
 }
 
-// failNode is the end of a node that failed for good, and of the run.
+// failNode ends a node that failed for good, and the run.
 func (x *execution) failNode(n *graph.Vertex, o *Open, why error, elapsed time.Duration) {
 	ev := x.nodeEvent(n, o, stream.NodeFailed)
 	millis := elapsed.Milliseconds()

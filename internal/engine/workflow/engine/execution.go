@@ -175,7 +175,7 @@ func (x *execution) nodeEvent(n *graph.Vertex, o *Open, status stream.NodeStatus
 	return &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: o.Attempt}
 }
 
-// emitNode emits such an event.
+// emitNode emits a node's event.
 func (x *execution) emitNode(n *graph.Vertex, o *Open, status stream.NodeStatus) {
 	x.out.Emit(x.nodeEvent(n, o, status))
 }

@@ -77,7 +77,7 @@ func (x *execution) continueDecided(n *graph.Vertex, o *Open) {
 	x.applyDecision(n, o, o.Decision, 0)
 }
 
-// applyDecision is the end of a node at which d decides how the run continues.
+// applyDecision ends a node at which d decides how the run continues.
 func (x *execution) applyDecision(n *graph.Vertex, o *Open, d *Decision, elapsed time.Duration) {
 	if isRejection(d) {
 		ok, err := n.Accepts(x.ctx, x.state.decidedView(n, d))

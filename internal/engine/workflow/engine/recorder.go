@@ -42,7 +42,7 @@ type unknownCalls struct {
 
 type unknownCall struct{ same, node string }
 
-// add notes a call of a node.
+// add adds a call of a node.
 func (u *unknownCalls) add(same, node string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -125,8 +125,7 @@ func stoppedFault() fault.Error {
 		Hint: "The gateway stopped while this call was under way"}
 }
 
-// equalFault is the fault of a call that is not made, as it is not known what became of one that
-// asked for the same.
+// equalFault is the fault of a call that is not made, because an equal call has an unknown outcome.
 func equalFault() fault.Error {
 	const why = "An equal call was made before, and whether it took effect is not known: this one was not made"
 	return fault.Error{Type: fault.ToolFailed, NoEffect: true, Message: why, Hint: why + ". Do not repeat it; tell the user so."}

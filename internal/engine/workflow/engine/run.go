@@ -121,8 +121,7 @@ const (
 
 // Ended is what became of a node.
 //
-// There is one for each node that has ended, been skipped ones included; a node ends once
-// in a run.
+// There is one for each node that has ended, skipped ones included. A node ends once in a run.
 type Ended struct {
 	Node     string        `json:"node"`
 	Outcome  string        `json:"outcome"`
@@ -218,7 +217,7 @@ type Open struct {
 // Outcome is a person's answer about a call with an unknown outcome.
 type Outcome struct {
 	Key string `json:"key"` // of its Intent
-	// Retries is how many tries may be followed by another one; 0: it is not made.
+	// Retries is the number of tries that may be followed by another one. 0: none may.
 	Retries int    `json:"again,omitempty"`
 	Done    bool   `json:"done,omitempty"` // it was made, with Result
 	Result  string `json:"result,omitempty"`
@@ -247,7 +246,7 @@ type Question struct {
 	Kind   chat.QuestionKind `json:"kind"`
 	Prompt string            `json:"prompt,omitempty"`
 	Schema jsontext.Value    `json:"schema,omitempty"`
-	// Expires is after when nobody can answer; zero: as the gateway is configured.
+	// Expires is the end of the time to answer. Zero: as the gateway is configured.
 	Expires time.Time `json:"expires,omitzero"`
 	// Calls are those of the node's agent that wait.
 	Calls []chat.PendingCall `json:"calls,omitempty"`
@@ -431,7 +430,8 @@ type Intent struct {
 	// Key is equal for equal tries of one call, in any process: of the run, the node, its
 	// round, the tool, the arguments, and how many equal calls came before it.
 	Key string `json:"key"`
-	// Retries is after how many tries of unknown outcome a person lets another be made.
+	// Retries is the number of tries with an unknown outcome after which a person allows another
+	// one.
 	Retries int `json:"-"`
 }
 

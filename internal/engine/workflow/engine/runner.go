@@ -29,8 +29,8 @@ type Config struct {
 	Agents   Agents
 	Tools    Tools
 	Asker    Asker
-	// Records gives what keeps a run; nil, or a nil one: nothing does, and the run ends
-	// with its stream.
+	// Records returns the Records of a run. If it is nil or returns nil, the run is not stored and
+	// ends with its stream.
 	Records func(context.Context, *Run) (Records, error)
 	// Load reads a stored run. nil: a waiting run is complete in its question.
 	Load func(ctx context.Context, id string) (*Run, error)
@@ -39,8 +39,8 @@ type Config struct {
 	ReportLost func(server string) bool
 	// Hold says that a call of a tool node must wait for a person; nil: none must.
 	Hold func(call tool.Call, spec *tool.Spec) bool
-	// Enter waits until a run may work; leave is called when it does not any more. The run
-	// is kept by then, so that one that waits here is lost with no process. nil: it may.
+	// Enter waits until a run may work; leave is called when it does not any more. The run is
+	// stored by then, so that a waiting run is not lost with its process. nil: it may work at once.
 	Enter func(context.Context) (leave func(), err error)
 	// Tracer begins the spans of runs that continue without a request. Without it they have no
 	// spans.
@@ -301,8 +301,8 @@ func (r *Run) applyDecisions(decisions []chat.Decision) error {
 	return nil
 }
 
-// decideOne takes one decision and says whether something waited for it. A call that was
-// decided already does not wait.
+// decideOne takes one decision and reports whether something waited for it. A call that was decided
+// already does not wait.
 func (r *Run) decideOne(d chat.Decision) bool {
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
@@ -387,7 +387,7 @@ func (r *Run) TimeOut(now time.Time) {
 	r.Progress.Status = StatusRunning
 }
 
-// Request returns the request of a run, for what continues with it without a client.
+// Request returns the request of a run, for code that continues the run without a client.
 func (r *Run) Request() *chat.Request {
 	a := &r.Header.Request
 	req := a.chatRequest()

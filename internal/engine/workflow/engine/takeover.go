@@ -256,7 +256,7 @@ func (t *runTrace) completeNode(run *Run, n *graph.Vertex, e *Ended, said *nodeT
 	}
 }
 
-// markSent notes, once, that a node's text was sent.
+// markSent records once that a node's text was sent.
 func (p *Progress) markSent(node string) {
 	for _, id := range p.Sent {
 		if id == node {

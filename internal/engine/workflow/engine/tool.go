@@ -81,7 +81,8 @@ func (k *worker) runTool() error {
 	return k.postItem(nil, result.Text)
 }
 
-// hadNoServer says of the error of a call that its server was unavailable and nothing was done.
+// hadNoServer reports whether err says that a call's server was unavailable, so that nothing was
+// done.
 func hadNoServer(err error) bool {
 	f := fault.From(err)
 	return f != nil && f.Type == fault.MCPUnavailable && !f.Unknown && f.NoEffect
@@ -149,7 +150,7 @@ func (k *worker) nodeCallID(instead string) string {
 	return uuidOfParts(k.seen.Header.ID, k.n.ID, strconv.Itoa(k.round), strconv.Itoa(k.open.Attempt), instead)
 }
 
-// missingTool says why a tool cannot be called.
+// missingTool returns why a tool cannot be called.
 //
 // A server that cannot be reached is reported as such. If the server is not configured any more,
 // the run ends: no gateway can continue it.

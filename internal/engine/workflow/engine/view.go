@@ -75,7 +75,7 @@ func (v *view) visibleFields() *fields {
 }
 
 // visibleMessages returns the messages that are seen, that of the request first. keep, if it is not
-// nil, says of which nodes.
+// nil, selects the nodes.
 //
 // Messages of one node stay in their order.
 func (v *view) visibleMessages(keep func(*graph.Vertex) bool) (list []Message) {

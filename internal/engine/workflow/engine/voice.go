@@ -10,7 +10,7 @@ import (
 
 // voice makes the answer of a run: the texts of its speaking nodes in the graph's order.
 //
-// A node whose turn has not come is kept in memory, which maxState bounds for each node. It
+// A node whose turn has not come is kept in memory, which graph.MaxText bounds for each node. It
 // belongs to the goroutine of the run.
 type voice struct {
 	run.Voice

@@ -22,10 +22,10 @@ import (
 	"sluice/stream"
 )
 
-// worker is one execution of a node that takes time. All of it belongs to the
-// goroutine that works, but for what only the run's own uses.
+// worker is one execution of a node that takes time. All of it belongs to the goroutine that works,
+// except the fields that only the run's goroutine uses.
 //
-// With queue nil it is on the goroutine of the run, because no other node works; then post
+// With queue nil it is on the goroutine of the run, because no other node works; then postItem
 // emits directly.
 type worker struct {
 	run.Branch
@@ -40,7 +40,7 @@ type worker struct {
 	seen    *Run                // as it was when the execution began
 
 	progress
-	base       *Entry              // where the session was kept last; nil: nowhere
+	base       *Entry              // where the session was stored last; nil: nowhere
 	fatal      bool                // the error is the run's, not the node's
 	perform    func(*worker) error // makes one round
 	repeatable bool                // a round that failed may be made again
@@ -52,7 +52,7 @@ type worker struct {
 // progress is the state of a worker's rounds.
 type progress struct {
 	round    int
-	draft    int          // of the text that comes; 0: it is said
+	draft    int          // number of the draft at hand; 0: the text is emitted as the answer
 	text     []string     // that is in no message yet
 	messages []Message    // of the round
 	feedback string       // of the critic, on last
@@ -200,7 +200,8 @@ func (k *worker) runRound() (again bool, err error) {
 	return false, nil
 }
 
-// isGoodEnough reports whether a draft is good enough: the critic judges it, and until decides.
+// isGoodEnough reports whether a draft is good enough: the critic judges it, and the condition of
+// the node decides.
 func (k *worker) isGoodEnough(draft string) (bool, error) {
 	k.feedback = ""
 	if k.n.Repeat.Critic != "" {
