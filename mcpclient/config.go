@@ -53,11 +53,11 @@ type Config struct {
 	// without a proxy from the environment. Another one must report to net/http/httptrace as
 	// http.Transport does, or a refused connection counts as a call with an unknown outcome.
 	Transport http.RoundTripper
-	// BaseEnv is the environment ("NAME=value") that child processes may inherit
-	// from. Only what BaseEnvAllowed says is taken over, so that it may be the whole
-	// environment of this process.
+	// BaseEnv is the environment ("NAME=value") that child processes may inherit from. Only the
+	// variables that baseEnvAllowed accepts are taken over, so that it may be the whole environment
+	// of this process.
 	BaseEnv []string
-	// Lists has the tools of servers that are not there at the start. nil: nothing does.
+	// Lists stores the tools of servers, for a start without them. It may be nil.
 	Lists Lists
 }
 
@@ -100,7 +100,7 @@ type Server struct {
 
 	// Timeout bounds one tool call; 0 means Config.Timeout.
 	Timeout time.Duration
-	// ProtocolVersion is "" (PinnedProtocol), AutoProtocol or a version.
+	// ProtocolVersion is "" (pinnedProtocol), "auto" or a version.
 	ProtocolVersion string
 	// Allow and Deny are names of tools as the server gives them. An empty Allow
 	// means all; Deny wins.

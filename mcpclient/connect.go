@@ -117,7 +117,7 @@ func isRefusal(err error) bool {
 // nothing. In the background a failure counts for nothing: the breaker opens because turns fail,
 // and while it is half-open a turn's own probe decides. A success counts as a probe, and it ends a
 // run of failed attempts. Otherwise it does not count either: a server that accepts every session
-// and fails every call must not look sound. The caller holds u.mu.
+// and fails every call must not look sound. The caller must hold u.mu.
 func (u *upstream) connectVerdict(f *connecting, err error, refused bool) breaker.Verdict {
 	switch {
 	case refused, fault.Shortage(err):

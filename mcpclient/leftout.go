@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// leastData is how long data is at least that is left out, in bytes of base64.
+// leastData is the least length of data that is left out, in bytes of base64.
 const leastData = 1 << 10
 
 // dataURL matches the head of a URL that holds data (RFC 2397).

@@ -134,7 +134,7 @@ func (u *upstream) onNotification(n mcp.JSONRPCNotification) {
 	case mcp.MethodNotificationToolsListChanged:
 		u.requestRefresh()
 	case mcp.MethodNotificationSubscriptionsAcknowledged:
-		u.requestRefresh() // what changed since the list was read, and before we listened
+		u.requestRefresh() // for changes between the list and the subscription
 	}
 	u.listeners.onNotification(n)
 }

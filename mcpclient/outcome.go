@@ -137,7 +137,7 @@ func (u *upstream) endedError(turn context.Context, t *boundTool) *fault.Error {
 	return f
 }
 
-// unsentError is ended for a call that was not sent.
+// unsentError is endedError for a call that was not sent.
 func (u *upstream) unsentError(turn context.Context, t *boundTool) *fault.Error {
 	f := u.endedError(turn, t)
 	f.NoEffect = true

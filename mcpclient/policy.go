@@ -72,7 +72,7 @@ func (c *Client) standIns(v *view, bound []*boundTool) (all []*boundTool) {
 	return all
 }
 
-// copyFallback gives a stand-in the schema of its first fallback, and says whether there is one.
+// copyFallback gives a stand-in the schema of its first fallback, and reports whether there is one.
 func (c *Client) copyFallback(t *boundTool, bound []*boundTool) bool {
 	for _, target := range t.up.Policy.Fallback[t.offer.name] {
 		if found := c.fallbackOf(t, target, bound); found != nil {

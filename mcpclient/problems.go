@@ -34,7 +34,7 @@ func problemsOf(ctx context.Context, s *tool.Schema, raw jsontext.Value) []tool.
 	return list
 }
 
-// joinProblems is one line of them.
+// joinProblems returns the problems as one line.
 func joinProblems(list []tool.Problem) string {
 	var lines []string
 	for _, p := range list {

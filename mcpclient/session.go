@@ -60,8 +60,8 @@ func newSession(stop context.CancelFunc, l *listeners) *session {
 	}
 }
 
-// acquire takes part in the session, until release; it is refused once the
-// session is retired.
+// acquire begins a use of the session, which release ends. It returns false once the session is
+// retired.
 func (s *session) acquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
