@@ -52,7 +52,7 @@ func (a *Answer) OnlyRejects() bool {
 // CallAnswer is the answer about one call.
 type CallAnswer struct {
 	CallID string
-	// Tool is which tool is meant, if the answer repeats that; empty: the one that waits.
+	// Tool is the tool's name, if the answer repeats it; empty: the tool of the waiting call.
 	Tool      string
 	Action    Action
 	Arguments jsontext.Value // nil: none
@@ -130,7 +130,7 @@ func membersOf(object jsontext.Value) func(yield func(string, jsontext.Value) bo
 // reader reads the value of a member.
 type reader func(v jsontext.Value, at string, e *ValidationError)
 
-// readInto returns the reader of a member that is read into to.
+// readInto returns a reader that stores a member's value in to.
 func readInto[T any](to *T, read func(jsontext.Value, string, *ValidationError) T) reader {
 	return func(v jsontext.Value, at string, e *ValidationError) { *to = read(v, at, e) }
 }

@@ -36,7 +36,7 @@ func UnknownAgent() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no agent; GET /agents lists them"}
 }
 
-// checkAgent accepts texts of the form of an agent's id. Whether there is one is for others to say.
+// checkAgent accepts texts of the form of an agent's id. It does not check that the agent exists.
 func checkAgent(s string) (string, *FieldError) {
 	if !isName(s, 64, "_-") {
 		return "", UnknownAgent()

@@ -83,7 +83,8 @@ func NameTaken() *FieldError {
 	return &FieldError{Code: CodeNameTaken, Message: "is the name of a tool that the gateway has itself"}
 }
 
-// ClientMessage is one message of a conversation as a client reports it, in the words of no protocol.
+// ClientMessage is one message of a conversation as a client reports it, independent of any
+// protocol.
 type ClientMessage struct {
 	Speaker Speaker
 	Text    string
@@ -124,7 +125,7 @@ const MaxMessages = maxHistoryMessages
 // Limits of an application's texts, in code points.
 const (
 	maxInstructions = 64_000
-	DefaultLine     = 32_000 // of an input, where no setting says it
+	DefaultLine     = 32_000 // of an input without a setting
 )
 
 // Gatherer makes a turn of a client's messages.

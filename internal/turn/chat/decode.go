@@ -103,8 +103,8 @@ type decoder struct {
 	request ParsedRequest // made of the values
 	values  raws          // of the fields, as they were read
 	faults  ValidationError
-	// seenFields and others are the names that were there: those of fields, each a bit, and
-	// the rest.
+	// seenFields and seenOthers are the names so far: those of fields, one bit each, and all
+	// others.
 	seenFields uint32
 	seenOthers map[string]bool
 	broken     bool // the document's structure is lost
@@ -140,8 +140,7 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 	return values, err == nil
 }
 
-// flaw is the first thing that a strict decoder finds wrong with a body. The zero value is not
-// known.
+// flaw is the first fault of a body for a strict decoder. The zero value is an unknown fault.
 type flaw struct {
 	at     int64
 	broken bool // the JSON itself is broken, so that a lenient decoder stops here too

@@ -52,7 +52,7 @@ type Facts struct {
 // NobodyToAsk is the refusal where no person can be reached.
 const NobodyToAsk = "A person must confirm this call, and this client cannot ask for that. Do not call it again; tell the user so."
 
-// Pause is Ask, where anybody can be asked.
+// Pause calls Ask. Without Ask it returns NobodyToAsk.
 func (f *Facts) Pause(p *Paused) (refusal string) {
 	if f.Ask == nil {
 		return NobodyToAsk

@@ -11,8 +11,8 @@ func UnknownChannel() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no channel; GET /channels lists them"}
 }
 
-// checkChannel accepts texts of the form of a channel's name. Whether there is one is for others to
-// say.
+// checkChannel accepts texts of the form of a channel's name. It does not check that the channel
+// exists.
 func checkChannel(s string) (string, *FieldError) {
 	if !isName(s, 32, "_-") || !isLower(s[0]) {
 		return "", UnknownChannel()

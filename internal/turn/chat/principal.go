@@ -90,7 +90,7 @@ func (s Scopes) HasAny(wanted Scopes) bool { return s&wanted != 0 }
 // IsKnown reports whether the gateway has authenticated p. An anonymous sender is not known.
 func (p Principal) IsKnown() bool { return p.ID != "" && p.ID != AnonymousID }
 
-// IsAnonymous reports whether p may send requests without a credential, where others must show one.
+// IsAnonymous reports whether p is a sender without a credential, where others must show one.
 func (p Principal) IsAnonymous() bool { return p.ID == AnonymousID }
 
 // May reports whether p is allowed one of the scopes in wanted. Without authentication everything
@@ -128,7 +128,7 @@ func (p Principal) Finds(owner, userID string) bool {
 	return owner == p.Owner(userID)
 }
 
-// IsProved reports whether an owner has proved to be that.
+// IsProved reports whether an owner is that of an authenticated user.
 func IsProved(owner string) bool { return strings.HasPrefix(owner, "\x00") }
 
 // For returns the principal for a request of p that names userID. That is p itself, or the user

@@ -95,8 +95,8 @@ func (r *Request) historyWithQuestion() []Message {
 	return all
 }
 
-// appendSaid adds what somebody says. It joins two messages of the user in a row, because the model
-// must get one.
+// appendSaid adds a message. It joins two messages of the user in a row, because the model must get
+// one.
 func appendSaid(messages []Message, s HistoryMessage) []Message {
 	n := len(messages)
 	if s.Role == RoleUser && n > 0 && messages[n-1].Spoken() {

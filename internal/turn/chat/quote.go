@@ -57,8 +57,8 @@ func (q *Quote) ForModel() string {
 	return b.String()
 }
 
-// visibleText returns a line without its end, and without what readers do not see: a character
-// that ends lines elsewhere becomes a space. Joiners stay, as scripts are written with them.
+// visibleText returns a line without its end and without hidden characters: a character that ends
+// lines elsewhere becomes a space. Joiners stay, as scripts are written with them.
 func visibleText(line string) string {
 	line = strings.TrimRight(line, "\r\n")
 	if strings.IndexFunc(line, isUnseen) < 0 && utf8.ValidString(line) {

@@ -103,8 +103,8 @@ func readSaidMember(dec *jsontext.Decoder, s *HistoryMessage, seen *names, at pl
 	return nil
 }
 
-// saidRole reads who said a message. Only the two sides of a conversation may
-// stand in a history: a system message from a client would be an instruction.
+// saidRole reads the role of a message. Only the two sides of a conversation may stand in a
+// history: a system message from a client would be an instruction.
 func saidRole(v jsontext.Value, at place, e *ValidationError) Role {
 	switch saidText(v, "role", at, e) {
 	case "user":
@@ -135,7 +135,8 @@ type names struct {
 	others        map[string]bool
 }
 
-// hasName reports whether a member was there. Every message has these two, and they need no map.
+// hasName reports whether a member was there. The role and the content need no map, since every
+// message has them.
 func (n *names) hasName(name string) bool {
 	switch name {
 	case "role":

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A request is stored while its turn runs, for a process that takes it over. It leaves out
-// functions that a protocol's code has set, and the Facts.
+// A request is stored while its turn runs, for a process that takes it over. The stored form leaves
+// out functions that a protocol's code has set, and the Facts.
 
 // storedVersion is that of stored requests. Other versions are not read.
 const storedVersion = 1

@@ -95,9 +95,9 @@ func NewRequestID() string {
 	return "req_" + hex.EncodeToString(b[:])
 }
 
-// TokenBudget is the number of tokens that the calls of a turn may use. It does not stop a call: code that
-// makes calls checks Reached and ends. A nil *TokenBudget is without a limit. It is safe for
-// concurrent use.
+// TokenBudget is the number of tokens that the calls of a turn may use. It does not stop a call:
+// code that makes calls checks Reached and ends. A nil *TokenBudget is without a limit. It is safe
+// for concurrent use.
 type TokenBudget struct {
 	tokens int64
 	spent  atomic.Int64

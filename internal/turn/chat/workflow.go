@@ -17,8 +17,8 @@ func UnknownWorkflow() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no workflow; GET /workflows lists them"}
 }
 
-// checkWorkflow accepts texts of the form of a workflow's name. Whether there is one is for others
-// to say.
+// checkWorkflow accepts texts of the form of a workflow's name. It does not check that the workflow
+// exists.
 func checkWorkflow(s string) (string, *FieldError) {
 	if s == "" || len(s) > maxWorkflow || s[0] < 'a' || s[0] > 'z' || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "", UnknownWorkflow()
