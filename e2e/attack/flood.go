@@ -103,8 +103,8 @@ func (r *run) startGuarded(issuer *credential.Issuer, config string, methods ...
 	return r.mustStart(options{env: env}), heads
 }
 
-// guardSettings returns the settings of such a gateway, and what eight users have to show: half of them
-// keys, half of them tokens.
+// guardSettings returns the settings of such a gateway, and what eight users have to show: half of
+// them keys, half of them tokens.
 func (r *run) guardSettings(issuer *credential.Issuer, config string, methods ...string) (env, heads []string) {
 	dir := r.makeFolder()
 	r.Must(issuer.Rotate())

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// visit is a GET of a turn, with the headers that tell its sender.
+// visit is a GET of a turn, with the headers that show its sender.
 type visit struct {
 	name   string
 	header []string

@@ -92,8 +92,8 @@ func (a *answer) readEvents(body io.Reader, began func()) error {
 	}
 }
 
-// runClients has so many clients ask for so many turns each, one after the other. The first ones come
-// within a while, spread evenly.
+// runClients has so many clients ask for so many turns each, one after the other. The first ones
+// come within a while, spread evenly.
 func (d *side) runClients(ctx context.Context, clients, turns, chunks int, within time.Duration) (firsts []time.Duration, err error) {
 	firsts = make([]time.Duration, clients*turns)
 	errs := make(chan error, clients)

@@ -86,8 +86,8 @@ type sample struct {
 	counts map[string]float64 // by event
 }
 
-// measuredPrograms returns the programs that the scenario measures. With a store each build is there without
-// one as well.
+// measuredPrograms returns the programs that the scenario measures. With a store each build is
+// there without one as well.
 func (s *scenario) measuredPrograms(programs []program) (list []program) {
 	for _, p := range programs {
 		switch {

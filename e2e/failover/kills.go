@@ -135,8 +135,8 @@ func killOneByOne(r *run) {
 	r.Report("turns without kills; with; kills; time", "%d; %d; %d; %s", len(calm.turns), len(live.turns), len(deaths.list), elapsed.Round(time.Second))
 }
 
-// stopOneByOne has gateways stand still for so long that others go on with their turns, and then continue:
-// for a moment each of two believes that a turn is its own.
+// stopOneByOne has gateways stand still for so long that others go on with their turns, and then
+// continue: for a moment each of two believes that a turn is its own.
 func stopOneByOne(r *run) {
 	p := r.startPlace(options{third: true, lease: leaseOfKills})
 	p.tools.hold = 500 * time.Millisecond
@@ -201,8 +201,8 @@ func (l *payers) playTurn(ctx context.Context) {
 	t.ended = time.Now()
 }
 
-// startTurn begins the turn, and reads its stream as far as that goes. A client that received nothing
-// sends the same request with the same key, at the next gateway.
+// startTurn begins the turn, and reads its stream as far as that goes. A client that received
+// nothing sends the same request with the same key, at the next gateway.
 func (t *paidTurn) startTurn(ctx context.Context, c *client, urls []string) error {
 	conversation := "conv_" + t.order.id
 	body := fmt.Sprintf(`{"input":%q,"conversation_id":%q}`, t.order, conversation)

@@ -137,8 +137,8 @@ func (r *run) startRefunds() *place {
 	return p
 }
 
-// killRepeatedly kills a process and starts it again, the given number of times, or until ctx ends. The
-// error is that of a start.
+// killRepeatedly kills a process and starts it again, the given number of times, or until ctx ends.
+// The error is that of a start.
 func (k restless) killRepeatedly(ctx context.Context, g *process) error {
 	for range k.kills {
 		if scenario.Pause(ctx, k.least+rand.N(2*k.least)) != nil {
@@ -190,7 +190,7 @@ func (o *refundRun) playRun(ctx context.Context, c *client, url string, pay *too
 }
 
 // viewOf returns the view of a turn. If the stream ended because its gateway released the run, the
-// view begins anew: the task lives on, and its log has another end.
+// view begins again: the task lives on, and its log has another end.
 func (o *refundRun) viewOf(turn string) *view {
 	v := o.views[turn]
 	if v == nil || v.failure == "store_unavailable" || v.failure == "turn_lost" {

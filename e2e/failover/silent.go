@@ -18,8 +18,9 @@ const (
 	silentTurns = 8
 )
 
-// silentStore has Redis stand still while turns begin at one gateway, then restarts that gateway. Each
-// turn runs, and none runs a second time because its task was stored without the gateway's knowledge.
+// silentStore has Redis stand still while turns begin at one gateway, then restarts that gateway.
+// Each turn runs, and none runs a second time because its task was stored without the gateway's
+// knowledge.
 func silentStore(r *run) {
 	if standStill == nil {
 		r.Lack("SIGSTOP")

@@ -4,7 +4,8 @@
 //
 //	growth [-rounds N] [-most SIZE] BINARY [DIMENSION...]
 //
-// It prints a table of each dimension as Markdown. The exit code is 0 if all was measured, 1 if something was not, 2 if it was called wrongly.
+// It prints a table of each dimension as Markdown. The exit code is 0 if all was measured, 1 if
+// something was not, 2 if it was called wrongly.
 //
 // The model and the servers of tools are simulators in this process, so that their cost does not
 // count. It imports only the store packages of the gateway, to fill the stores. The clock of a

@@ -31,8 +31,8 @@ func thinker(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// serveThinkers serves the thinker over HTTP/1.1, or over HTTP/2 with TLS as providers do, and returns
-// what points a gateway at it.
+// serveThinkers serves the thinker over HTTP/1.1, or over HTTP/2 with TLS as providers do, and
+// returns what points a gateway at it.
 func (r *run) serveThinkers(http2 bool) []string {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(thinker))
 	r.AtEnd(func() {

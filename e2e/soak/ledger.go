@@ -118,7 +118,7 @@ const (
 
 // countTurn counts a turn that has begun. err is what kept its client from the end.
 func (l *ledger) countTurn(u *user, o order, v *view, left, cut bool, err error) {
-	g, ran := u.model.takeGiven(o.id), u.takeCounts(v)
+	g, ran := u.model.claimGiven(o.id), u.claimCounts(v)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.totals.Streams++
@@ -163,11 +163,11 @@ func (l *ledger) countTokens(u *user, o order, v *view, g given) {
 	}
 }
 
-// takeCounts returns how often the tools ran for each call of a turn.
-func (u *user) takeCounts(v *view) map[string]int {
+// claimCounts returns how often the tools ran for each call of a turn.
+func (u *user) claimCounts(v *view) map[string]int {
 	n := map[string]int{}
 	for id, c := range v.calls {
-		n[id] = u.serverOf(c.tool).takeCount(c.order)
+		n[id] = u.serverOf(c.tool).claimCount(c.order)
 	}
 	return n
 }

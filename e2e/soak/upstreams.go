@@ -70,8 +70,8 @@ func newModel(faults int) *model {
 	return &model{orders: regexp.MustCompile(`order (\S+): calls (\d+), words (\d+), size (\d+), every (\d+)ms`), faults: faults, given: map[string]given{}}
 }
 
-// takeGiven returns the tokens of a turn, and forgets them.
-func (m *model) takeGiven(id string) given {
+// claimGiven returns the tokens of a turn, and forgets them.
+func (m *model) claimGiven(id string) given {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := m.given[id]
@@ -171,8 +171,8 @@ type tools struct {
 	failed int
 }
 
-// takeCount returns how often something was called, and forgets it.
-func (t *tools) takeCount(order string) int {
+// claimCount returns how often something was called, and forgets it.
+func (t *tools) claimCount(order string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.ran[order]

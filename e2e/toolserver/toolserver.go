@@ -88,7 +88,8 @@ type request struct {
 	}
 }
 
-// answerMethod answers the methods that a client needs. Any other method gets an error; a gateway can do without it.
+// answerMethod answers the methods that a client needs. Any other method gets an error; a gateway
+// can do without it.
 func (s *Server) answerMethod(w http.ResponseWriter, r *http.Request, req *request) Reply {
 	switch req.Method {
 	case "initialize":

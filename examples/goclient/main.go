@@ -178,8 +178,8 @@ func lostError(err error) error {
 	return fmt.Errorf("the connection broke, and what the turn did is unknown: %w", err)
 }
 
-// postInput sends the question. A request that is sent twice under one key runs once. A proxy may repeat
-// it, and so may net/http if a reused connection turns out to be closed.
+// postInput sends the question. A request that is sent twice under one key runs once. A proxy may
+// repeat it, and so may net/http if a reused connection turns out to be closed.
 func postInput(ctx context.Context, gateway, input string) (*http.Response, error) {
 	body, err := json.Marshal(map[string]any{"input": input, "accumulated": false})
 	if err != nil {
