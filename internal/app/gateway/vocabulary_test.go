@@ -358,7 +358,7 @@ func TestVocabulariesNameEveryEvent(t *testing.T) {
 	_, openAPI, _ := strings.Cut(readText(t, "../../../web/openapi.yaml"), "\n    Stream:\n")
 	_, openAPI, _ = strings.Cut(openAPI, "\n          x-events:\n")
 	openAPI = regexp.MustCompile(`(?s)\n {1,10}\S.*`).ReplaceAllString(openAPI, "")
-	_, script, _ := strings.Cut(readText(t, "../../../web/events.js"), "eventNames = [")
+	_, script, _ := strings.Cut(readText(t, "../../../web/wire/events.js"), "eventNames = [")
 	script, _, _ = strings.Cut(script, "]")
 	_, page, _ := strings.Cut(readText(t, "../../../docs/events.md"), "\n| event | data |\n| --- | --- |\n")
 	page, _, _ = strings.Cut(page, "\n\n")
@@ -367,7 +367,7 @@ func TestVocabulariesNameEveryEvent(t *testing.T) {
 	for where, found := range map[string][][]string{
 		"internal/clients/loadtest/audit.go": regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(judge, -1),
 		"web/openapi.yaml":                   regexp.MustCompile(`(?m)^ {12}(\w+):$`).FindAllStringSubmatch(openAPI, -1),
-		"web/events.js":                      regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(script, -1),
+		"web/wire/events.js":                 regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(script, -1),
 		"docs/events.md":                     regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1),
 	} {
 		got := map[string]bool{}
