@@ -7,7 +7,7 @@ interface Ask {
   channel?: string; // none: this page
   drafts?: boolean;
   approval?: Answer & Address; // Answers a question: input then says so to the person, and is not sent.
-  workflow?: string; agent?: string;
+  workflow?: string; agent?: string; user_name?: string;
 }
 /** A question to a person. */
 interface Approval {

@@ -90,7 +90,7 @@ func TestPage(t *testing.T) {
 	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"mention", house.base}, {"question", house.base}, {"allowed", careful.base}, {"changed", careful.base}, {"disallowed", careful.base}, {"unfit", careful.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
 	flows = append(flows, flow{"fallback", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenFirst(t, sim.url)}).base})
-	for _, name := range []string{"eventsource", "history", "versions", "waits", "draft", "rich", "stop", "retry", "hopeless", "tool", "reload", "narrow", "latest", "fromTheRight", "forced", "dark", "still", "keyboard", "hostile", "endless"} {
+	for _, name := range []string{"eventsource", "history", "versions", "waits", "draft", "background", "rich", "stop", "retry", "hopeless", "tool", "reload", "narrow", "latest", "fromTheRight", "forced", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
 	journeys := travel(t, browser, flows)

@@ -14,6 +14,15 @@ func TestConversationsComeBack(t *testing.T) {
 	t.Logf("500 turns: %v", journeys["fiveHundred"].Facts.Figures)
 }
 
+// The path of a stranger, by keyboard alone and by touch alone.
+func TestPathsOfStrangers(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	start := func() string { return startGateway(t, map[string]string{"SLUICE_STORE": "memory"}).base }
+	flows := []flow{{"pathByKeyboard", start()}, {"pathByTouch", start()}}
+	check(t, flows, travel(t, browser, flows))
+}
+
 // The tasks that a gateway keeps are listed, shared and saved, in Chromium; the page is of use in a
 // browser that refuses what it asks for, and on a narrow screen.
 func TestTasksOnThePage(t *testing.T) {

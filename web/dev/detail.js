@@ -52,7 +52,7 @@ export function Detail(/** @type {{ row: Row, trace: Trace, asked: string }} */ 
     ]) if (value) facts.push([String(key), value]);
   }
   return h('section', { class: 'detail', 'data-testid': 'trace-detail', 'aria-live': 'polite' },
-    h('h3', { dir: 'auto' }, h('span', { class: 'key', 'data-kind': call ? 'tool' : kind }), name), h(Facts, { of: facts }), kind === 'wait' ? null : call ? exchange(call) : step ? texts(row, step, trace, asked) : null);
+    h('h3', { dir: 'auto' }, h('span', { class: 'swatch', 'data-kind': call ? 'tool' : kind }), name), h(Facts, { of: facts }), kind === 'wait' ? null : call ? exchange(call) : step ? texts(row, step, trace, asked) : null);
 }
 
 function exchange(/** @type {TraceCall} */ call) {

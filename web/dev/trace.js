@@ -114,12 +114,12 @@ function RowView(/** @type {{ row: Row, scale: Scale, now: number, isAt: boolean
     'data-level': Math.min(level, 8), 'data-status': status || undefined, 'data-lane': lanes > 1 ? String(lane) : undefined, onClick: choose,
   },
   h('span', { class: 'name', title: [name, gist].filter(Boolean).join(': ') }, h('span', { class: 'twist', 'aria-hidden': 'true', onClick: (/** @type {Event} */ e) => { if (parent) { e.stopPropagation(); turn(); } } }, parent ? h(Icon, { name: folded ? 'chevron-right' : 'chevron-down', small: true }) : null),
-    h('span', { class: 'key', 'data-kind': call ? 'tool' : kind }), h('span', { class: 'words', dir: 'auto' }, name),
+    h('span', { class: 'swatch', 'data-kind': call ? 'tool' : kind }), h('span', { class: 'words', dir: 'auto' }, name),
     !call && step?.attempt && step.attempt > 1 ? [unseen(', attempt '), h('span', { class: 'badge-small' }, `#${step.attempt}`)] : null,
     lanes > 1 ? unseen(`, lane ${lane} of ${lanes}`) : null,
     word ? [unseen(`, ${word}`), h('span', { class: `badge-small ${status}`, title: word, 'aria-hidden': 'true' }, signs[status] ?? '', word.length <= 7 ? word : '')] : null),
   unseen(`, from ${span(from)} on, `), h(Bar, { row, scale, now }),
-  h('span', { class: row.open ? 'num live' : 'num' }, timeOf(row)), gist ? unseen(`, ${gist}`) : null);
+  row.isMeasured || row.open ? h('span', { class: row.open ? 'num live' : 'num' }, timeOf(row)) : h('span', { class: 'num', title: timeOf(row) }, unseen(timeOf(row)), '–'), gist ? unseen(`, ${gist}`) : null);
 }
 
 function Bar(/** @type {{ row: Row, scale: Scale, now: number }} */ { row, scale, now }) {

@@ -3,7 +3,7 @@
 
 import { signal } from '../vendor/signals.js';
 import * as gateway from '../wire/gateway.js';
-import { keepTalk, recallTalk } from '../wire/talk.js';
+import { keepTalk, recallTalk, setting } from '../wire/talk.js';
 import { readTalk } from './past.js';
 import { Question, spokenOf } from './question.js';
 import { TurnRecord } from './record.js';
@@ -35,7 +35,7 @@ export class Conversation {
   /** @param {Watch} watch @param {string} [id]  none: it is new */
   constructor(watch, id) {
     this.watch = watch;
-    this.#session = new Session((record) => this.#begin(record), () => gateway.keeps.peek(), undefined, id);
+    this.#session = new Session((record) => this.#begin(record), () => gateway.keeps.peek(), () => (setting('name') ? { user_name: String(setting('name')) } : {}), id);
     this.id = this.#session.conversation;
     this.isNew = id === undefined;
     if (id) this.#restore(recallTalk(id));

@@ -1,7 +1,7 @@
 // Settings, and the keys of the page.
 
 import { useEffect, useRef } from '../vendor/hooks.js';
-import { asUser, asksWho, health, isShown, me, ready, refresh, useKey } from '../model/chat.js';
+import { asUser, asksWho, health, isShown, keepSetting, me, ready, refresh, setting, useKey } from '../model/chat.js';
 import { h } from './h.js';
 import { IconButton } from './icon.js';
 import { dialog, setTheme, theme } from './state.js';
@@ -25,6 +25,7 @@ const themes = [['system', 'As the system'], ['light', 'Light'], ['dark', 'Dark'
 export const Settings = () => h(Dialog, { name: 'settings', title: 'Settings', children: [
   h('div', { key: 'theme', class: 'field' }, h('label', { for: 'theme' }, 'Theme'), h('select', { id: 'theme', value: theme.value, 'data-testid': 'theme', onChange: (/** @type {any} */ e) => setTheme(e.currentTarget.value) },
     themes.map(([value, words]) => h('option', { key: value, value, selected: theme.value === value }, words)))),
+  h('div', { key: 'name', class: 'field' }, h('label', { for: 'name' }, 'Your name'), h('input', { id: 'name', type: 'text', maxlength: 64, autocomplete: 'name', value: setting('name') ?? '', 'data-testid': 'name', onChange: (/** @type {any} */ e) => keepSetting('name', e.currentTarget.value.trim()) }), h('small', null, 'The answers may use it.')),
   me.value?.user ? h('div', { key: 'me', class: 'field' }, h('b', null, 'You'), h('p', { class: 'soft' }, `${me.value.user}${me.value.tenant ? `, of ${me.value.tenant}` : ''}`),
     isShown() ? h('button', { type: 'button', 'data-testid': 'sign-out', onClick: () => { me.value = null; useKey(''); dialog.value = ''; refresh(); } }, 'Forget the key') : null) : null,
   !asksWho.value && ready.value?.approvals ? h('div', { key: 'user', class: 'field' }, h('label', { for: 'user' }, 'Answer questions as'), h('input', { id: 'user', type: 'text', maxlength: 128, autocomplete: 'off', value: asUser.value, placeholder: 'Nobody by name', 'data-testid': 'user', onChange: (/** @type {any} */ e) => { asUser.value = e.currentTarget.value.trim(); refresh(); } }), h('small', null, 'This gateway does not check names.')) : null,

@@ -62,7 +62,7 @@ function Talk(/** @type {{ entry: Entry }} */ { entry }) {
   }
   if (asks === 'delete') {
     return h('li', { class: 'talk confirm', ref: root, role: 'alertdialog', 'aria-label': 'Delete this conversation?', onKeyDown: escape }, h('p', null, 'Delete this conversation? Its tasks and logs go too.'),
-      h('div', { class: 'btns' }, h('button', { type: 'button', class: 'danger', 'data-testid': 'delete', onClick: () => { const was = isHere; remove(id); if (was) newChat(); } }, 'Delete'), h('button', { type: 'button', onClick: end }, 'Leave it')));
+      h('div', { class: 'btns' }, h('button', { type: 'button', class: 'danger', 'data-testid': 'delete', onClick: () => { const [was, isOpen] = [isHere, drawer.peek()]; remove(id); if (was) newChat(); drawer.value = isOpen; /* Undo is there */ } }, 'Delete'), h('button', { type: 'button', onClick: end }, 'Leave it')));
   }
   return h('li', { class: 'talk', ref: root, 'aria-current': isHere ? 'page' : undefined, 'data-testid': 'talk', 'data-id': id },
     h('a', { href: `#c=${id}`, dir: 'auto', title, 'aria-current': isHere ? 'page' : undefined, onClick: (/** @type {MouseEvent} */ e) => { if (e.ctrlKey || e.metaKey) return; e.preventDefault(); go(id); } }, title || 'New chat'),

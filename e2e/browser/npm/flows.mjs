@@ -9,6 +9,7 @@ import * as channel from './flows/channel.mjs';
 import * as inbox from './flows/inbox.mjs';
 import * as kept from './flows/kept.mjs';
 import * as look from './flows/look.mjs';
+import * as paths from './flows/paths.mjs';
 import * as tasks from './flows/tasks.mjs';
 import * as team from './flows/team.mjs';
 import * as trace from './flows/trace.mjs';
@@ -16,7 +17,7 @@ import * as turn from './flows/turn.mjs';
 import { Visit } from './page.mjs';
 
 const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
-const all = { ...access, ...approval, ...branches, ...channel, ...inbox, ...kept, ...look, ...tasks, ...team, ...trace, ...turn };
+const all = { ...access, ...approval, ...branches, ...channel, ...inbox, ...kept, ...look, ...paths, ...tasks, ...team, ...trace, ...turn };
 const browser = await launch(chromium);
 
 async function go({ name, base, key }) {

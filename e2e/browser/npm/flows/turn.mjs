@@ -299,6 +299,21 @@ export async function reload(v) {
   assert.deepEqual(v.requests, ['POST']);
 }
 
+// A turn goes on while another conversation is open, and its dot says so.
+export async function background(v) {
+  await v.stalls('stalls-background');
+  await v.fresh();
+  await v.ask('plain-beside');
+  await v.turn('done');
+  assert.deepEqual(await v.at('dot').evaluateAll((all) => all.map((d) => d.dataset.state)), ['runs']);
+  await v.at('talk').filter({ hasText: 'stalls-background' }).getByRole('link').click();
+  await v.turn('running');
+  assert.equal(await text(v.at('answer')), 'One');
+  await v.page.keyboard.press('Escape');
+  await v.turn('stopped');
+  await counts(v.at('dot'), 0);
+}
+
 // A text that was not sent survives a reload, and each conversation has its own.
 export async function draft(v) {
   await v.at('input').fill('Half a message');
