@@ -42,7 +42,7 @@ type Identity struct {
 // them; Reason is a word for the audit, and holds nothing of the credential.
 type Refused struct{ Reason string }
 
-// It is for the log.
+// Error returns the text for the log.
 func (e *Refused) Error() string { return "credential refused: " + e.Reason }
 
 // Challenged is a refusal with the value of WWW-Authenticate that comes with it.
@@ -74,7 +74,7 @@ const unauthorized = "The request needs a valid credential: an API key or a toke
 // SetHeader adds the refusal's challenge to the header of its reply.
 func (e *Challenged) SetHeader(h http.Header) { h.Set("WWW-Authenticate", e.Challenge) }
 
-// It is the text of the fault.
+// Error returns the text of the fault.
 func (e *Challenged) Error() string { return e.Fault.Error() }
 
 // Unwrap leads to the fault.

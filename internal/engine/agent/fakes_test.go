@@ -298,7 +298,7 @@ type tools struct {
 	mu      sync.Mutex // guards rec.out.calls
 }
 
-// add and read are there unless a scene says otherwise; read may be repeated.
+// addAndRead are the tools of a scene that names no others. read may be repeated.
 var addAndRead = &tool.Set{Specs: []tool.Spec{
 	{Name: "add", Server: "todo"},
 	{Name: "read", Server: "todo", Annotations: tool.Annotations{ReadOnly: true}},

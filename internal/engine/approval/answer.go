@@ -92,7 +92,7 @@ func (s *Service) refuseAnswer(ctx context.Context, r *record, err error) error 
 // callerOf returns the sender of an answer.
 func callerOf(now chat.Request) Caller { return Caller{Principal: now.Principal, UserID: now.UserID} }
 
-// recordOfToken returns the record that a token holds or names. over is as of load.
+// recordOfToken returns the record that a token holds or names. over is the fault of loadRecord.
 func (s *Service) recordOfToken(ctx context.Context, token string) (r *record, over, err error) {
 	if h, ok := handleOf(token); ok {
 		return s.recordOfHandle(ctx, h)

@@ -264,7 +264,7 @@ func (s *Service) loadRecord(ctx context.Context, id string) (r *record, over, e
 	return readStored(id, v.Data)
 }
 
-// readStored reads the data of a question. over is as of load.
+// readStored reads the data of a question. over is the fault of loadRecord.
 func readStored(id string, data []byte) (r *record, over, err error) {
 	var kept stored
 	if err := json.Unmarshal(data, &kept); err != nil {

@@ -145,7 +145,7 @@ func (l *Listing) addQuestion(r *record) {
 	}
 }
 
-// loadBrief is load for a list: the record has cut texts and no turn.
+// loadBrief is loadRecord for a list: the record has cut texts and no turn.
 func (s *Service) loadBrief(ctx context.Context, id string, l *Listing) (r *record, over, err error) {
 	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
 	if errors.Is(err, store.ErrNotFound) {

@@ -30,7 +30,7 @@ type IDs struct {
 	// ByKey are the ids by what names the call. It is read and stored while no run is going on.
 	ByKey map[string]string
 
-	mu   sync.Mutex // guards the field below, and Known
+	mu   sync.Mutex // guards the field below, and ByKey
 	used map[string]bool
 }
 

@@ -24,8 +24,8 @@ func todosOver(t *testing.T, keys map[string]any) string {
 	return gatewaytest.MCPConfig(t, map[string]any{"todos": keys})
 }
 
-// calls runs a turn of a user and returns its completed calls, with a star if the result
-// was kept, and what they said. The ids of the calls are those of two, in any case.
+// callsOf runs a turn of a user and returns its completed calls, with a star if the result was
+// kept, and what they said. The ids of the calls are those of two, in any case.
 func callsOf(t *testing.T, r *gatewaytest.Running, user string) (calls []string, said string) {
 	t.Helper()
 	body := `{"input":"go"}`

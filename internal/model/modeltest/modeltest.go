@@ -83,7 +83,7 @@ type Outcome struct {
 	Elapsed time.Duration
 }
 
-// Open makes the model of p that talks to s.
+// openModel makes the model of p that talks to s.
 func (p Protocol) openModel(t *testing.T, s *Service) *model.Model {
 	t.Helper()
 	spec := p.Spec

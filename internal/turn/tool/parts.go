@@ -85,7 +85,7 @@ func replaceAll[T any](list []T, f func(T) T) []T {
 	return with
 }
 
-// replaceIn is replaced for maps.
+// replaceIn is replaceAll for maps.
 func replaceIn[T any](m map[string]T, f func(T) T) map[string]T {
 	if m == nil {
 		return nil

@@ -4,7 +4,7 @@ package markdowntest
 
 import "time"
 
-// Took returns the time that f takes.
+// Timed returns the time that f takes.
 func Timed(f func()) time.Duration {
 	began := time.Now()
 	f()

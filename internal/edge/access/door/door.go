@@ -142,7 +142,7 @@ type Limited struct {
 	rate  access.Quota
 }
 
-// It is the text of the fault.
+// Error returns the text of the fault.
 func (e *Limited) Error() string { return e.fault.Error() }
 
 // Unwrap leads to the fault.

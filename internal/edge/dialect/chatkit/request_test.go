@@ -36,7 +36,7 @@ func refused(t *testing.T, body string) []string {
 
 const hello = `"input":{"content":[{"type":"input_text","text":"hello"}],"attachments":[],"inference_options":{}}`
 
-// with puts params into an add_user_message; metadata follows.
+// add returns an add_user_message with params, followed by metadata.
 func add(params, metadata string) string {
 	return `{"type":"threads.add_user_message","params":{` + params + `},"metadata":{` + metadata + `}}`
 }
