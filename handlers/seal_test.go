@@ -69,7 +69,7 @@ func TestSealedReplies(t *testing.T) {
 	}
 }
 
-// team is Agents that do what they are asked.
+// noAgents stands for configured Agents. A call of its methods would panic.
 type noAgents struct{ handlers.Agents }
 
 // The address for operators has metrics, readiness and profiles. Without anybody who is asked

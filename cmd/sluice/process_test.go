@@ -89,7 +89,7 @@ func TestNoProcessStaysBehind(t *testing.T) {
 
 var childURL = regexp.MustCompile(`"addr":"([^"]+)"`)
 
-// process is the program as a process of its own, with a stdio child.
+// binary is the program as a process of its own, with a stdio child.
 type binary struct {
 	*gatewaytest.Running
 	cmd    *exec.Cmd

@@ -14,7 +14,7 @@ import (
 	"sluice/internal/base/testnet"
 )
 
-// chatKit sends a request and returns the whole reply.
+// postChatKit sends a request and returns the whole reply.
 func postChatKit(r *gatewaytest.Running, body string) (status int, reply string) {
 	r.T.Helper()
 	resp, err := r.Client.Post(r.Base+"/chatkit", "application/json", strings.NewReader(body))

@@ -20,7 +20,7 @@ import (
 	"sluice/stream"
 )
 
-// kept reads a document as it was stored, with the texts that were stored next to it.
+// keptDocument reads a document as it was stored, with the texts that were stored next to it.
 func keptDocument(doc []byte, items ...[]byte) *document {
 	d, long := readDocument("task_1", store.Task{Doc: doc, Meta: store.Meta{Version: 1}}), map[string]string{}
 	for _, item := range items {
@@ -32,7 +32,8 @@ func keptDocument(doc []byte, items ...[]byte) *document {
 	return d
 }
 
-// answered is a document of a team's turn, whose answer is said several times.
+// answeredBy returns a document of a team's turn, in which each text is one agent's, and the whole
+// answer.
 func answeredBy(texts ...string) (d *document, all string) {
 	d = &document{ID: "task_1", SessionID: "c", ContextID: "c"}
 	d.addInput("turn_1", &Request{Chat: &chat.Request{Input: "the question"}}, time.Unix(0, 0), 50)

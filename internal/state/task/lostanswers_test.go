@@ -93,7 +93,7 @@ func (r workRun) Frame(context.Context, string, string) (*stream.Frame, *chat.Re
 	return &stream.Frame{Runner: r.all}, new(chat.Request)
 }
 
-// plainWorks is works without runs of workflows.
+// config configures a service. It has runs of workflows only if durable is set.
 func (l *losing) config(st Store, durable bool) Config {
 	cfg := Config{Store: st, Turns: l.works, Lease: lostLease}
 	if durable {
