@@ -104,6 +104,9 @@ func (ts *turns) chooseRunner(t *turn) (err error) {
 	req, frame := &t.Request, &t.frame
 	req.Facts.CanRetract = t.route.Retracts
 	req.Facts.Retracts = ts.retracts && t.route.Retracts
+	if ts.retracts {
+		req.Facts.Seams = new(chat.Seams)
+	}
 	*frame = ts.frame
 	if req.Workflow != "" && req.Agent != "" {
 		v := new(chat.ValidationError)

@@ -217,6 +217,8 @@ type Done struct {
 	// Checked holds facts of the checks that the receipt does not have, as JSON. It is for code
 	// that stores turns; no encoder and no log has it.
 	Checked jsontext.Value `json:"-"`
+	// Seams are the places where another call has continued a text that broke off.
+	Seams []Seam `json:"seams,omitempty"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`
 }

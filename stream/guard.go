@@ -35,6 +35,7 @@ type Guard struct {
 	// result is the Result of the Runner. It belongs to the Frame. It lies here because the stack
 	// of an open stream has no room for it.
 	result Result
+	seams  []Seam // as in Done
 }
 
 // fewCalls is up to how many calls are looked through. Most turns have at most two calls, and a map
@@ -111,7 +112,14 @@ func (g *Guard) finishTurn(result *Result) error {
 			}
 		}
 	}
-	return g.Emit(result.doneEvent())
+	return g.emitDone(result)
+}
+
+// emitDone emits the Done of a result.
+func (g *Guard) emitDone(result *Result) error {
+	done := result.doneEvent()
+	done.Seams = g.seams
+	return g.Emit(done)
 }
 
 // Lose closes the tool calls that are under way as unknown: the process that made them is
@@ -158,7 +166,7 @@ func (g *Guard) failTurn(err error, so *Result) error {
 		_ = g.Emit(g.fatalError(err))
 	}
 	so.Reason = ReasonFor(err)
-	_ = g.Emit(so.doneEvent())
+	_ = g.emitDone(so)
 	return g.Flush()
 }
 

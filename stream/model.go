@@ -10,6 +10,9 @@ type ModelChanged struct {
 	Model    string `json:"model"`    // its name
 	Previous string `json:"previous"` // key of the model that did not
 	Reason   string `json:"reason"`   // the class of its failure
+	// Continued says that the answer goes on behind the text so far. The same model may continue it:
+	// a Frame counts such an event, and does not pass it on.
+	Continued bool `json:"continued,omitzero"`
 	Attribution
 }
 
@@ -24,7 +27,7 @@ func (m *ModelChanged) Allow(*Turn) error {
 	switch {
 	case m.Step < 1:
 		return errors.New("it is of no step")
-	case m.Key == "" || m.Previous == "" || m.Key == m.Previous:
+	case m.Key == "" || m.Previous == "" || m.Key == m.Previous: // a Frame drops a seam by the same model
 		return errors.New("it is no change")
 	case m.Reason == "":
 		return errors.New("it has no reason")

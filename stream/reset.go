@@ -115,10 +115,14 @@ func (r *resetter) emitReset(ev *Reset) error {
 // sinkOf returns the sink of the Runner in front of a Guard: the Guard itself, unless text may be
 // taken back.
 func (f *Frame) sinkOf(ctx context.Context, req *chat.Request, guard *Guard) Sink {
-	if !req.Facts.Retracts {
-		return guard
+	var sink Sink = guard
+	if req.Facts.Retracts {
+		sink = f.newResetter(ctx, guard)
 	}
-	return f.newResetter(ctx, guard)
+	if req.Facts.Seams != nil {
+		sink = f.countSeams(guard, sink)
+	}
+	return sink
 }
 
 // newResetter is not inlined: its frame would lie on the stack of open streams.

@@ -278,7 +278,7 @@ func (a *asking) describesSchema() bool {
 // nextRequest returns the request of an attempt.
 func (a *asking) nextRequest() *chat.ModelRequest {
 	req := *a.callerRequest
-	req.Tools, req.NoTools, req.MaxTokens = nil, false, a.limit
+	req.Tools, req.NoTools, req.MaxTokens, req.Hidden = nil, false, a.limit, true
 	const alone = " and nothing else: no explanation, no Markdown"
 	note := "Answer with one JSON object" + alone + "."
 	switch a.mode {

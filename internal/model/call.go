@@ -394,6 +394,9 @@ func (c *call) judgeEnding(err error) ending {
 	if err == nil {
 		return ending{verdict: breaker.Success, outcome: OutcomeOK}
 	}
+	if errors.Is(c.yieldErr, errNoSeam) {
+		return ending{err: c.yieldErr, verdict: breaker.Success, outcome: OutcomeOK}
+	}
 	if c.yieldErr != nil {
 		return ending{err: c.yieldErr, verdict: breaker.Neutral, outcome: OutcomeCancelled}
 	}

@@ -1,5 +1,7 @@
 package model
 
+import "sluice/breaker"
+
 // The names that the external tests use.
 const (
 	ClassBlocked  = classBlocked
@@ -15,3 +17,9 @@ var (
 	FitNames   = fitNames
 	ToolSchema = toolSchema
 )
+
+// VerdictOfNoSeam returns the verdict on an answer that does not continue a text.
+func VerdictOfNoSeam() breaker.Verdict {
+	c := &call{yieldErr: errNoSeam}
+	return c.judgeEnding(errNoSeam).verdict
+}

@@ -24,43 +24,47 @@ type Link interface {
 
 // ChainConfig describes a Chain.
 type ChainConfig struct {
-	// Links are two or more different models, in the order in which they are asked.
+	// Links are different models, in the order in which they are asked. There may be one alone.
 	Links []Link
 	// On lists the classes of failures after which the chain asks the next model.
 	On []string
-	// AfterText allows the next model also after a failure within an answer, if the shown text can
-	// be reset: see chat.ModelRequest.Retracts.
-	AfterText bool
+	// AfterText allows the next model also after a failure within an answer. The answer begins again
+	// if the shown text can be reset: see chat.ModelRequest.Retracts. Else the next model continues
+	// it.
+	AfterText AfterText
 	// Windows holds how many tokens a model takes, by key; 0: not known.
 	Windows map[string]int
-	// Metrics counts the changes of model. Nil: they are not counted.
+	// Metrics counts the changes of model, and the seams. Nil: they are not counted.
 	Metrics *metrics.Registry
 }
 
 // Chain is a model with fallbacks: a call that fails before any text of its answer was
-// handed on goes to the next model; with ChainConfig.AfterText one that fails later does, too.
-// It is safe for concurrent use.
+// handed on goes to the next model; with ChainConfig.AfterText one that fails later does, too. A
+// single model is then asked once more. It is safe for concurrent use.
 //
 // If an answer fails, a chunk with Restarted resets its thoughts, calls and text. A chunk of Switch
 // comes before the first part of another model's answer. So text that was taken back is always
-// followed by a Switch, or by the call's error: then it stays. A request that names, in Answered,
-// the model that the turn stays with begins with that one.
+// followed by a Switch, or by the call's error: then it stays. A text that another model continues
+// is followed by a Switch with Continued. A request that names, in Answered, the model that the
+// turn stays with begins with that one.
 type Chain struct {
 	cfg       ChainConfig
 	fallbacks metrics.Counter
+	seams     metrics.Counter
 }
 
 // NewChain returns a Chain.
 func NewChain(cfg ChainConfig) (*Chain, error) {
-	if len(cfg.Links) < 2 {
-		return nil, errors.New("model: a chain has two models or more")
+	if len(cfg.Links) == 0 {
+		return nil, errors.New("model: a chain has no model")
 	}
 	for i, l := range cfg.Links {
 		if slices.ContainsFunc(cfg.Links[:i], func(m Link) bool { return m.Key() == l.Key() }) {
 			return nil, errors.New("model: a chain has a model twice")
 		}
 	}
-	return &Chain{cfg, cfg.Metrics.Counter("model_fallbacks_total", "Model calls that went to the next model of a chain.", "from", "to", "reason")}, nil
+	return &Chain{cfg, cfg.Metrics.Counter("model_fallbacks_total", "Model calls that went to the next model of a chain.", "from", "to", "reason"),
+		cfg.Metrics.Counter("seams_total", "Answers of models that were to continue a text.", "way", "outcome")}, nil
 }
 
 // Key returns that of the first model.
@@ -69,13 +73,16 @@ func (c *Chain) Key() string { return c.cfg.Links[0].Key() }
 // Name returns that of the first model.
 func (c *Chain) Name() string { return c.cfg.Links[0].Name() }
 
+// AfterText returns the rule for a call that fails after its first text.
+func (c *Chain) AfterText() AfterText { return c.cfg.AfterText }
+
 // Stream makes one model call.
 func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
 	links := c.cfg.Links
 	if i := slices.IndexFunc(links, func(l Link) bool { return l.Key() == req.Answered }); i > 0 {
 		links = links[i:]
 	}
-	r := relay{ctx: ctx, req: req, yield: yield, announced: links[0], retracts: c.cfg.AfterText && req.Retracts}
+	r := c.newRelay(ctx, req, yield, links[0])
 	var first error
 	for i := 0; ; i++ {
 		l := links[i]
@@ -90,14 +97,37 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 			first = err
 		}
 		reason := Class(err)
-		if i == len(links)-1 || !slices.Contains(c.cfg.On, reason) {
-			return reportedError(first, err)
+		if i == len(links)-1 && c.asksOnceMore(&r, i, reason) {
+			links = append(slices.Clip(links), l)
 		}
-		if err := r.retractAnswer(l, reason); err != nil {
+		if i == len(links)-1 || !slices.Contains(c.cfg.On, reason) || reason == classBlocked && r.keepsText() {
+			return r.finalError(first, err)
+		}
+		if err := r.endFailed(l, reason, err); err != nil {
 			return err
 		}
-		c.reportFallback(ctx, l, links[i+1], reason, req.Step)
+		if links[i+1] != l {
+			c.reportFallback(ctx, l, links[i+1], reason, req.Step)
+		}
 	}
+}
+
+// newRelay returns the relay of a call, which begins with a model.
+func (c *Chain) newRelay(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error, l Link) relay {
+	r := relay{ctx: ctx, chain: c, req: req, sent: req, yield: yield, announced: l}
+	switch after := c.cfg.AfterText; {
+	case req.Hidden, after.IsOn() && req.Held, after.Restarts && req.Retracts:
+		r.retracts = true
+	case after.IsOn():
+		r.continues = req.Seams.Left()
+	}
+	r.takeShown()
+	return r
+}
+
+// asksOnceMore reports whether a chain of one model asks it again, in the middle of an answer.
+func (c *Chain) asksOnceMore(r *relay, asked int, reason string) bool {
+	return len(c.cfg.Links) == 1 && c.cfg.AfterText.IsOn() && asked == 0 && r.text && (reason == classUnavailable || reason == classTimeout)
 }
 
 // overflowError returns the error of a request that is too long for a model. It returns nil if On
@@ -168,14 +198,17 @@ func (e *askedTwice) Error() string { return e.err.Error() }
 
 // relay hands on the answer to one call, from each model in turn.
 type relay struct {
-	ctx context.Context
-	req *chat.ModelRequest
+	ctx   context.Context
+	chain *Chain
+	req   *chat.ModelRequest
+	sent  *chat.ModelRequest // to the current model
 	// yield is the caller's, who sees one answer whichever model it is of.
 	yield func(*chat.Chunk) error
 
 	announced Link   // the model that the caller takes the answer to be of
 	reason    string // the class of its failure; empty: it has not failed
 	link      Link   // the model that is asked
+	again     bool   // the same model is asked once more
 
 	yielded   bool  // a chunk of this answer was handed on
 	text      bool  // text was: nothing can be taken back, unless retracts
@@ -185,15 +218,27 @@ type relay struct {
 	total        chat.Usage // of both, for the chunk at hand
 
 	retracts bool
-	size     int // with retracts: bytes of the answer at hand
+	size     int // with retracts or continues: bytes of the answer at hand
+
+	continues bool     // another call may continue the shown text
+	pieces    []string // with continues: the shown text of the answer at hand
+	shown     string   // of the answers before: the next one continues it
+	broken    error    // why that text ended
+	joint     joint    // of the answer at hand, if it continues shown
 }
 
 // askModel asks a model, and once more if it wrote a call that cannot be read.
 func (r *relay) askModel(l Link) error {
 	r.link = l
+	if r.shown != "" {
+		return r.continueWith(l)
+	}
 	yield := r.forwardChunk
-	if r.retracts {
+	switch {
+	case r.retracts:
 		yield = r.measureChunk
+	case r.continues:
+		yield = r.keepChunk
 	}
 	err := l.Stream(r.ctx, r.req, yield)
 	if !isMalformedCall(err) || r.text || !r.mayContinue() {
@@ -220,11 +265,11 @@ func (r *relay) measureChunk(c *chat.Chunk) error {
 
 // forwardChunk hands on a chunk of the answer.
 func (r *relay) forwardChunk(c *chat.Chunk) error {
-	if r.text && c.Usage == nil && !r.retracts { // nearly all of them
+	if r.text && c.Usage == nil && !r.retracts && !r.continues { // nearly all of them
 		return r.yield(c)
 	}
-	if r.link != r.announced && len(c.Parts) > 0 {
-		if err := r.announceModel(); err != nil {
+	if (r.link != r.announced || r.again) && len(c.Parts) > 0 {
+		if err := r.announceModel(false); err != nil {
 			return err
 		}
 	}
@@ -250,10 +295,10 @@ func isAnswerText(p chat.Part) bool {
 	return p.Text != "" && !p.Thought && p.Call == nil && p.Result == nil
 }
 
-// announceModel hands on that the current model answers.
-func (r *relay) announceModel() error {
-	to := chat.Switch{Key: r.link.Key(), Model: r.link.Name(), Previous: r.announced.Key(), Reason: r.reason}
-	r.announced, r.reason = r.link, ""
+// announceModel hands on that the current model answers, or continues the shown text.
+func (r *relay) announceModel(continued bool) error {
+	to := chat.Switch{Key: r.link.Key(), Model: r.link.Name(), Previous: r.announced.Key(), Reason: r.reason, Continued: continued}
+	r.announced, r.reason, r.again = r.link, "", false
 	return r.yieldChunk(&chat.Chunk{Switch: &to, More: true})
 }
 
@@ -268,14 +313,18 @@ func (r *relay) yieldChunk(c *chat.Chunk) error {
 
 // mayContinue reports whether the call can still become an answer of another model.
 func (r *relay) mayContinue() bool {
-	return (!r.text || r.retracts) && r.callerErr == nil && r.ctx.Err() == nil
+	return (!r.text || r.retracts || r.maySeam()) && r.callerErr == nil && r.ctx.Err() == nil
 }
 
-// retractAnswer ends the answer of a model that failed.
-func (r *relay) retractAnswer(l Link, reason string) error {
+// endFailed ends the answer of a model that failed, so that another one can begin, or continue it.
+func (r *relay) endFailed(l Link, reason string, err error) error {
 	if r.announced == l {
 		r.reason = reason
 	}
+	if r.keepsText() {
+		return r.keepShown(reason, err)
+	}
+	r.again = r.text
 	return r.voidAnswer()
 }
 
@@ -304,7 +353,7 @@ func (r *relay) voidAnswer() error {
 func (r *relay) estimateUsage() {
 	u := &r.usage
 	if u.InputTokens == 0 {
-		u.InputTokens = requestBytes(r.req) / bytesPerToken
+		u.InputTokens = requestBytes(r.sent) / bytesPerToken
 	}
 	u.OutputTokens = max(u.OutputTokens, (r.size+bytesPerToken-1)/bytesPerToken-u.ThinkingTokens)
 	u.Estimated = true

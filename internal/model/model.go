@@ -79,6 +79,8 @@ type Frame struct {
 	Gate Gate
 	// Breaker guards the service. Nil makes one with the defaults of package breaker.
 	Breaker *breaker.Breaker
+	// Prefill says that the model continues an answer behind a last message of its own.
+	Prefill bool
 	// Extra is merged into the body of each request (Merge); empty: nothing.
 	Extra jsontext.Value
 	// Secrets are kept out of errors.
@@ -104,6 +106,7 @@ type Model struct {
 	tokens      metrics.Counter // counts nothing unless models are configured
 	warned      atomic.Int64    // when model_prompt_truncated was logged last, in Unix seconds
 	unknown     words           // words for an end that were logged
+	noPrefill   atomic.Bool     // the model has refused a prefill
 }
 
 func (f *Frame) setDefaults() {
@@ -174,6 +177,9 @@ func (m *Model) Close() { m.src.Close() }
 // connection is closed at once and the cause of ctx is returned (fault.Cause).
 // Every other error is a *fault.Error of the service.
 func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
+	if req.Shown != "" {
+		return m.continueShown(ctx, req, yield)
+	}
 	ctx, span := trace.Start(ctx, trace.Client, trace.Chat, m.cfg.Name)
 	span.String(trace.Operation, trace.Chat)
 	span.String(trace.RequestModel, m.cfg.Name)

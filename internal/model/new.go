@@ -91,6 +91,7 @@ func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
 		Retries:  s.Retries,
 		Gate:     opts.Gate,
 		Breaker:  breaker.New(guard),
+		Prefill:  s.Prefill,
 		Extra:    s.Extra,
 		Secrets:  s.secretValues(),
 		Metrics:  opts.Metrics,

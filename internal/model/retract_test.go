@@ -21,7 +21,7 @@ import (
 // retracting returns a chain that continues in the middle of an answer.
 func retracting(t *testing.T, links ...model.Link) *model.Chain {
 	t.Helper()
-	c, err := model.NewChain(model.ChainConfig{Links: links, On: model.DefaultFallbackOn(), AfterText: true})
+	c, err := model.NewChain(model.ChainConfig{Links: links, On: model.DefaultFallbackOn(), AfterText: model.AfterText{Restarts: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func (s *seam) dropOverlap(final bool) bool {
 		if open && !final {
 			return false
 		}
-		if n > 0 {
+		if n > 0 && !repeatsItself(longest[from:]) {
 			return s.join(n, seamJoined)
 		}
 	}
@@ -230,7 +230,7 @@ func (s *seam) dropSpace(final bool) bool {
 		s.drop(len(s.quote))
 		s.quote = ""
 	}
-	if utf8.RuneCountInString(s.anchor) >= anchorTail && s.dropped < anchorWithin {
+	if utf8.RuneCountInString(s.anchor) >= anchorTail && s.dropped < anchorWithin && !repeatsItself(s.anchor) {
 		n, open := matchLoosely(text, s.anchor)
 		if open && !final && text != "" {
 			return false
@@ -246,6 +246,17 @@ func (s *seam) dropSpace(final bool) bool {
 	}
 	s.drop(len(behind))
 	return s.release()
+}
+
+// repeatsItself reports whether a text is made of equal pieces, as rows of a table may be. Then the
+// same text behind it may be the next row, not a repetition.
+func repeatsItself(text string) bool {
+	for n := range text[:len(text)*2/3+1] {
+		if end, _ := matchLoosely(text, text[n:]); n > 0 && end > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // findLoosely returns the place of the first pattern that begins within so many code points of a

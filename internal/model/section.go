@@ -2,6 +2,7 @@ package model
 
 import (
 	_ "embed"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -107,6 +108,7 @@ func (r *reader) readModel(silence time.Duration) {
 	s.NoTemperature = r.node.Get("temperature").Kind() == 'n'
 	r.refuseFields()
 	r.readEndpoint(p)
+	r.readPrefill()
 	r.checkName()
 	r.checkThinking()
 	r.checkExtra()
@@ -121,6 +123,7 @@ func (r *reader) refuseFields() {
 		"api":        {OpenAI},
 		"driver":     {Gemini},
 		"think_tags": {OpenAI},
+		"prefill":    {OpenAI},
 	}
 	for _, p := range r.presets {
 		if p.Name == p.Protocol && p.Endpoint != "" {
@@ -132,6 +135,22 @@ func (r *reader) refuseFields() {
 		if providers := of[m.Name()]; providers != nil && !slices.Contains(providers, r.spec.Provider) {
 			m.FaultKey("belongs to " + strings.Join(providers, ", ") + ", not to this provider")
 		}
+	}
+}
+
+// readPrefill reads whether a broken answer continues by prefill. The default is true for servers
+// whose API documents a member for it.
+func (r *reader) readPrefill() {
+	s, n := &r.spec, r.node.Get("prefill")
+	if n != nil && s.Provider == OpenAI && s.API != ChatAPI {
+		n.FaultKey("belongs to api chat")
+		return
+	}
+	u, err := url.Parse(s.Endpoint)
+	beta := err == nil && u.Hostname() == "api.deepseek.com" && strings.HasPrefix(u.Path, "/beta/")
+	s.Prefill = s.API == ChatAPI && (beta || slices.Contains([]string{"mistral", "vllm", "llamacpp"}, s.Preset))
+	if on, ok := n.Bool(); ok {
+		s.Prefill = on
 	}
 }
 

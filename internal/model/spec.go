@@ -36,12 +36,24 @@ type Spec struct {
 	// Fallback holds keys, in the order in which they are asked.
 	Fallback   []string `key:"fallback"`
 	FallbackOn []string `key:"fallback_on"` // classes
-	AfterText  bool     `key:"fallback_after_text"`
+	// AfterText is the rule for a call that fails after its first text.
+	AfterText AfterText `key:"fallback_after_text"`
+	Prefill   bool      // a broken answer continues by a last message of the model
 	// Headers are sent with each request. Values are secrets as a rule.
 	Headers map[string]config.Secret
 	Extra   jsontext.Value `key:"extra"`          // an object; empty: none
 	Context int            `key:"context_tokens"` // tokens; 0: unknown
 }
+
+// AfterText is the rule for a call that fails after its first text. Its zero value ends the answer.
+type AfterText struct {
+	// Restarts has the answer begin again where the shown text can be taken back, else continue.
+	Restarts bool   `key:"."`
+	Word     string `key:"."` // "continue": the answer continues everywhere
+}
+
+// IsOn reports whether an answer goes on behind a failure.
+func (a AfterText) IsOn() bool { return a.Restarts || a.Word != "" }
 
 // Generation holds the options of a call besides its text.
 type Generation struct {

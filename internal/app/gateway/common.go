@@ -36,7 +36,7 @@ func (c *commonParts) countsAll() bool { return len(c.cfg.Models) > 0 || c.cfg.M
 
 // canRetract reports whether the fallback of some configured model replaces text that was sent.
 func (c *commonParts) canRetract() bool {
-	return slices.ContainsFunc(c.cfg.Models, func(m model.Spec) bool { return m.AfterText })
+	return slices.ContainsFunc(c.cfg.Models, func(m model.Spec) bool { return m.AfterText.IsOn() })
 }
 
 // logsPayloads reports whether the log has the texts of users and models.

@@ -148,7 +148,8 @@ func (m *Models) wrapTransport(given http.RoundTripper) http.RoundTripper {
 	return m.cfg.Around(given)
 }
 
-// chainFallbacks puts the fallbacks behind the models that have some. Only the first model's own
+// chainFallbacks puts the fallbacks behind the models that have some. A model whose broken answers
+// go on is a chain by itself. Only the first model's own
 // list counts, so a chain is made of models, never of chains.
 func (m *Models) chainFallbacks() error {
 	windows := map[string]int{}
@@ -157,7 +158,7 @@ func (m *Models) chainFallbacks() error {
 		windows[spec.Key] = spec.Context
 	}
 	for _, spec := range m.cfg.Models {
-		if len(spec.Fallback) == 0 {
+		if len(spec.Fallback) == 0 && !spec.AfterText.IsOn() {
 			continue
 		}
 		links := []model.Link{single[spec.Key]}

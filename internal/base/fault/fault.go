@@ -109,6 +109,7 @@ func (e *Error) Recoverable() bool {
 // of the contract.
 const (
 	MCPUnavailableMessage   = "MCP service temporarily unavailable"
+	TurnLostMessage         = "The gateway that ran this turn has stopped; its answer is not complete"
 	ModelUnavailableMessage = "AI service temporarily unavailable"
 )
 

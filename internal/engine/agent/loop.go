@@ -54,11 +54,12 @@ const lastTokens = 1024
 func (t *turn) prepareRequest(spent bool) (last bool) {
 	t.state.Steps++
 	req := &t.request
-	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered, Retracts: t.req.Facts.Retracts,
+	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
 		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens, Of: t.req, Agent: t.agent.cfg.Origin}
 	if t.req.App != nil {
 		applyOptions(req, t.req.App)
 	}
+	t.allowRepair(spent)
 	if spent {
 		req.MaxTokens = lastTokens
 	}
@@ -67,6 +68,17 @@ func (t *turn) prepareRequest(spent bool) (last bool) {
 		req.Messages = append(slices.Clip(req.Messages), lastStepMessage)
 	}
 	return last
+}
+
+// allowRepair says how the answer may go on if its call fails behind a text, and with which text of
+// another process it begins. The request of a spent budget is not repaired by another call.
+func (t *turn) allowRepair(spent bool) {
+	req, f := &t.request, &t.req.Facts
+	req.Retracts, req.Held = f.Retracts, f.Held != nil && f.Held()
+	if !spent {
+		req.Seams = f.Seams
+	}
+	req.Shown, t.shown = t.shown, ""
 }
 
 // lastStepMessage has the note of the last step. The State does not have it: it belongs to the

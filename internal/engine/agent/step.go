@@ -52,6 +52,20 @@ func (s *step) setMaker(maker string) {
 	}
 }
 
+// joinMakers has the answer go back as another model's: its parts lose the data of their maker, and
+// calls of an answer that failed.
+func (s *step) joinMakers() {
+	s.sealText()
+	parts := s.parts[:0]
+	for _, p := range s.parts {
+		if p.Text != "" && !p.Thought {
+			parts = append(parts, chat.Part{Text: p.Text})
+		}
+	}
+	s.parts, s.calls, s.dropped = parts, nil, 0
+	s.maker, s.keptBytes = chat.SeamMaker, 0
+}
+
 // boundKept counts what p brings to go back, and removes that if it is too much: from p, and from
 // all that came before it.
 func (s *step) boundKept(p *chat.Part) {

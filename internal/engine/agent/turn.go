@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -39,6 +40,7 @@ type turn struct {
 	required *stream.Required
 	request  chat.ModelRequest // of the step at hand
 	step     step
+	shown    string // of the answer at hand, by a process that is gone
 	hand     atHand // zero: nothing of the step is saved
 	ofModel  modelCall
 }
@@ -146,6 +148,9 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	}
 	t.step.reset(t.state.keptBytes)
 	t.ofModel = modelCall{began: time.Now(), tail: t.state.Tail}
+	if req.Shown != "" {
+		t.continueShown(req)
+	}
 	return t.endModelCall(req, t.agent.cfg.Model.Stream(t.ctx, req, t.acceptChunk))
 }
 
@@ -172,7 +177,10 @@ func (t *turn) acceptChunk(c *chat.Chunk) error {
 	if c.Finish != chat.FinishNone {
 		t.ofModel.finish = c.Finish
 	}
-	if c.Restarted || c.Switch != nil {
+	switch {
+	case c.Switch != nil && c.Switch.Continued:
+		t.continueAnswer(c.Switch)
+	case c.Restarted || c.Switch != nil:
 		t.restartAnswer(c.Switch)
 	}
 	if len(c.Parts) > 0 {
@@ -216,16 +224,47 @@ func (t *turn) restartAnswer(to *chat.Switch) {
 		return
 	}
 	s := &t.state
-	if s.Steps > 1 || t.step.gave {
-		s.addModel(to.Previous)
-	}
-	s.addModel(to.Key)
-	s.Answered = to.Key
-	t.sink.Emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason})
+	t.changeModel(to)
 	if old := t.ofModel.stale; old.bytes > 0 {
 		t.ofModel.stale, s.Tail = stale{}, t.ofModel.tail
 		t.sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: old.bytes, Runes: old.runes})
 	}
+}
+
+// changeModel notes the model that answers from here on, and reports it.
+func (t *turn) changeModel(to *chat.Switch) {
+	s := &t.state
+	s.Answered = to.Key
+	if to.Key != to.Previous {
+		if s.Steps > 1 || t.step.gave {
+			s.addModel(to.Previous)
+		}
+		s.addModel(to.Key)
+	}
+	if to.Key != to.Previous || to.Continued {
+		t.sink.Emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason, Continued: to.Continued})
+	}
+}
+
+// continueAnswer goes on behind the text so far. Signatures and data of its maker do not go back:
+// two calls have written it.
+func (t *turn) continueAnswer(to *chat.Switch) {
+	t.step.joinMakers()
+	t.changeModel(to)
+}
+
+// continueShown begins the answer with the text that another process has emitted. The joint between
+// two steps does not belong to it.
+func (t *turn) continueShown(req *chat.ModelRequest) {
+	text := req.Shown
+	if tail := t.state.Tail; tail != 0 && !isSpace(tail) {
+		req.Shown = strings.TrimPrefix(text, between)
+	}
+	if req.Shown != "" {
+		t.step.gave = true
+		t.step.addText(&chat.Part{Text: req.Shown})
+	}
+	t.state.Tail = text[len(text)-1]
 }
 
 // addModel adds a model that has answered.

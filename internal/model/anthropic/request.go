@@ -75,9 +75,9 @@ func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 // visibleLimit is how many tokens the visible part of the answer may have.
 func (c *codec) visibleLimit(req *chat.ModelRequest) int {
 	if req.MaxTokens > 0 {
-		return min(req.MaxTokens, c.maxTokens)
+		return req.LimitOf(min(req.MaxTokens, c.maxTokens))
 	}
-	return c.maxTokens
+	return req.LimitOf(c.maxTokens)
 }
 
 // sizeHint is about the size of req's body, without tools.

@@ -35,7 +35,7 @@ func (g *generation) append(b []byte, req *chat.ModelRequest, omit model.Omit) [
 	if t := g.temperatureFor(req); t != nil && !omit.Has("temperature") {
 		b = strconv.AppendFloat(append(appendComma(b, open), `"temperature":`...), *t, 'f', -1, 64)
 	}
-	if n := lowestLimit(g.maxTokens, req.MaxTokens); n > 0 {
+	if n := req.LimitOf(lowestLimit(g.maxTokens, req.MaxTokens)); n > 0 {
 		b = strconv.AppendInt(append(appendComma(b, open), `"maxOutputTokens":`...), int64(g.room.Room(n, g.forbidsThinking(req.Thinking, omit))), 10)
 	}
 	if req.Form.Kind != chat.FormText {

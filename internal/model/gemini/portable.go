@@ -15,7 +15,7 @@ const sentinel = "skip_thought_signature_validator"
 func (c *codec) portableMessages(messages []chat.Message) []chat.Message {
 	copied := false
 	for i := range messages {
-		if maker := messages[i].Maker; messages[i].Role != chat.RoleModel || maker == c.maker || c.maker == "" && maker != chat.ClientOrigin {
+		if maker := messages[i].Maker; messages[i].Role != chat.RoleModel || maker == c.maker || c.maker == "" && maker != chat.ClientOrigin && maker != chat.SeamMaker && maker != chat.ShownMaker {
 			continue
 		}
 		if !copied {

@@ -109,7 +109,7 @@ func behindResults(parts []chat.Part, text string) []chat.Part {
 // and messages right behind them belong to the turn.
 func lastQuestion(messages []chat.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == chat.RoleModel || joinTexts(&messages[i], "") == "" {
+		if messages[i].Role == chat.RoleModel || joinTexts(&messages[i], "") == "" || i > 0 && messages[i-1].Maker == chat.ShownMaker {
 			continue
 		}
 		if i == 0 || messages[i-1].Role == chat.RoleModel || messages[i-1].Spoken() {

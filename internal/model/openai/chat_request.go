@@ -29,7 +29,7 @@ func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
 	b = append(b, `,"messages":[`...)
 	b = c.appendMessages(b, req, tools.Names, omit)
-	b = append(b, ']')
+	b = c.appendPrefill(b, req)
 	b = appendTools(b, req, tools, omit, chatNamedTool)
 	b = append(b, `,"stream":true`...)
 	if !omit.Has("stream_options") {
@@ -43,6 +43,18 @@ func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []
 		b = appendCache(b, &c.spec, req, omit)
 	}
 	return append(b, '}')
+}
+
+// appendPrefill ends the messages. If the last one is the begin of the answer, it says so in the
+// form of the host.
+func (c *chatCodec) appendPrefill(b []byte, req *chat.ModelRequest) []byte {
+	switch {
+	case !req.Prefill:
+		return append(b, ']')
+	case c.host.mistral, c.host.deepSeek:
+		return append(b[:len(b)-len("}")], `,"prefix":true}]`...)
+	}
+	return append(b, `],"continue_final_message":true,"add_generation_prompt":false`...)
 }
 
 // namedTool is an API's form to name the tool that must be called: the text before and behind its
@@ -89,7 +101,7 @@ func (n namedTool) append(b []byte, name string, tools *model.RenderedTools) []b
 // one gets the other. Room is added for thoughts, as they count for the limit, unless the
 // model is asked not to think.
 func (c *chatCodec) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	visible := lowestLimit(c.spec.MaxTokens, req.MaxTokens)
+	visible := req.LimitOf(lowestLimit(c.spec.MaxTokens, req.MaxTokens))
 	if visible == 0 {
 		return b
 	}

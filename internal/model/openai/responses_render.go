@@ -48,7 +48,7 @@ func appendResponsesTool(b []byte, name, description string, schema jsontext.Val
 
 // appendResponsesOptions appends the options of the answer.
 func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	if n := lowestLimit(c.spec.MaxTokens, req.MaxTokens); n > 0 {
+	if n := req.LimitOf(lowestLimit(c.spec.MaxTokens, req.MaxTokens)); n > 0 {
 		silent := c.spec.Thinking.For(req.Thinking).Off() && !omit.Has("reasoning") && !omit.Has("reasoning.effort")
 		b = appendInt(append(b, `,"max_output_tokens":`...), c.spec.Thinking.Room(n, silent))
 	}

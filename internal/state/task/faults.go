@@ -2,7 +2,7 @@ package task
 
 import "sluice/internal/base/fault"
 
-const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
+const lostMessage = fault.TurnLostMessage
 
 // lostFault returns the error that ends the turn of a dead process. Whether its last tools ran is
 // unknown.

@@ -47,6 +47,12 @@ type Facts struct {
 	// CanRetract is true if the reader's protocol has such an event. Set by the code that serves
 	// the turn, and stored by a workflow for a process that takes its run over.
 	CanRetract bool
+	// Seams counts the seams of the turn. Set by the code that serves the turn, used by agent; nil
+	// if no model is configured to continue a text.
+	Seams *Seams
+	// Shown is the text of the answer behind the last saved state, of a turn that another process
+	// began and that continues it. Set by the code that takes turns over, used by agent.
+	Shown string
 }
 
 // NobodyToAsk is the refusal where no person can be reached.

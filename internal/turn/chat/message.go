@@ -2,6 +2,7 @@ package chat
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -113,6 +114,19 @@ type ModelRequest struct {
 	Answered string
 	// Retracts allows a chunk with Restarted after text.
 	Retracts bool
+	// Hidden says that nobody sees the answer before its end: whatever the model is configured for,
+	// it begins again. Held says this of a model that is configured to begin again or to continue.
+	Hidden, Held bool
+	// Seams allows another call to continue the text of a call that fails; nil: none may.
+	Seams *Seams
+	// Shown is text that a client has of this answer, of a process that is gone. The model continues
+	// it.
+	Shown string
+	// Written is the number of tokens of the answer that other calls have written: a limit of its
+	// length has so many fewer.
+	Written int
+	// Prefill says that the last message is the model's, and that the answer goes on behind it.
+	Prefill bool
 	// Of is the request of the turn that makes the call, and Agent is the id of the caller. A
 	// provider's cache is selected by them. nil for a call without a conversation.
 	Of    *Request
@@ -176,6 +190,44 @@ type Switch struct {
 	Model    string // its name
 	Previous string // the key of the model that did not
 	Reason   string // the class of its failure, such as "unavailable"
+	// Continued says that the answer goes on behind the text so far, which stays. Then Key and
+	// Previous may be equal, and the parts so far go back to no maker: see SeamMaker.
+	Continued bool
+}
+
+// TakenOver is the reason of a Switch where the process failed, not the model.
+const TakenOver = "taken_over"
+
+// SeamMaker is the maker of a message that two calls have written. No model gets it back as its
+// own.
+const SeamMaker = "seam"
+
+// ShownMaker is the maker of the shown text in a request that continues it. The user's message
+// behind it is not a question, and the messages before it stay in the turn.
+const ShownMaker = "shown"
+
+// MaxSeams is how many seams a turn may have.
+const MaxSeams = 3
+
+// Seams counts the places of a turn where another call has continued a text. It is safe for
+// concurrent use. A nil *Seams allows none.
+type Seams struct{ made atomic.Int32 }
+
+// Left reports whether another seam is allowed.
+func (s *Seams) Left() bool { return s != nil && s.made.Load() < MaxSeams }
+
+// Take counts a seam, and reports whether it is allowed.
+func (s *Seams) Take() bool { return s != nil && s.made.Add(1) <= MaxSeams }
+
+// minLimit is the lowest limit that Written leaves, in tokens.
+const minLimit = 64
+
+// LimitOf returns a limit of tokens for the remaining answer; 0: no limit.
+func (r *ModelRequest) LimitOf(tokens int) int {
+	if tokens <= 0 || r.Written == 0 {
+		return tokens
+	}
+	return max(tokens-r.Written, min(tokens, minLimit))
 }
 
 // Finish is the way in which a model's answer ended. Endings that are faults (blocked, malformed,

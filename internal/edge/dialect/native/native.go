@@ -253,6 +253,9 @@ func (e *Data) appendDone(dst []byte, ev *stream.Done) []byte {
 	if ev.Takeovers > 0 {
 		dst = appendInt(dst, "takeovers", ev.Takeovers)
 	}
+	if len(ev.Seams) > 0 {
+		dst = appendValue(dst, "seams", ev.Seams)
+	}
 	if len(ev.Models) > 0 {
 		dst = appendArray(appendKey(dst, "models"), ev.Models, jsonline.Name)
 	}
