@@ -63,21 +63,21 @@ func (m *Model) continueShown(ctx context.Context, req *chat.ModelRequest, yield
 
 // takeShown has the call continue the text of another process.
 func (r *relay) takeShown() {
-	if r.req.Shown == "" {
+	if r.req.ShownText == "" {
 		return
 	}
 	own := *r.req
-	own.Shown = ""
-	r.shown, r.req, r.sent, r.retracts, r.reason = r.req.Shown, &own, &own, false, chat.TakenOver
+	own.ShownText = ""
+	r.shownText, r.req, r.sent, r.retracts, r.reason = r.req.ShownText, &own, &own, false, chat.TakenOver
 	r.broken = &fault.Error{Type: fault.TurnLost, Message: fault.TurnLostMessage, Err: errNoSeam}
 }
 
 // keepsText reports whether there is a shown text that cannot be taken back.
-func (r *relay) keepsText() bool { return r.shown != "" || r.text && !r.retracts }
+func (r *relay) keepsText() bool { return r.shownText != "" || r.text && !r.retracts }
 
 // maySeam reports whether another call may continue the text of the answer that failed.
 func (r *relay) maySeam() bool {
-	if !r.continues || len(r.shown)+r.size > maxShown || !r.req.Seams.Left() {
+	if !r.continues || len(r.shownText)+r.size > maxShown || !r.req.Seams.Remain() {
 		return false
 	}
 	used := r.spent
@@ -98,7 +98,7 @@ func (r *relay) keepChunk(c *chat.Chunk) error {
 // keepShown ends an answer whose text stays. It hands on the usage so far.
 func (r *relay) keepShown(reason string, err error) error {
 	if r.text {
-		r.shown, r.broken, r.reason = r.shown+strings.Join(r.pieces, ""), err, reason
+		r.shownText, r.broken, r.reason = r.shownText+strings.Join(r.pieces, ""), err, reason
 	}
 	if r.text || r.size > 0 {
 		r.estimateUsage()
@@ -111,7 +111,7 @@ func (r *relay) keepShown(reason string, err error) error {
 // finalError returns the error of a call whose chain is at its end. A text that no call continues
 // has the error that it broke with.
 func (r *relay) finalError(first, last error) error {
-	if r.shown == "" || r.text {
+	if r.shownText == "" || r.text {
 		return reportedError(first, last)
 	}
 	if r.size > 0 || r.usage != (chat.Usage{}) {
@@ -125,7 +125,7 @@ func (r *relay) finalError(first, last error) error {
 // continueWith has a model continue the shown text. A refused prefill is followed by an anchor.
 func (r *relay) continueWith(l Link) error {
 	p, ok := l.(prefiller)
-	if ok && p.Prefills() && strings.TrimSpace(r.shown) != "" {
+	if ok && p.Prefills() && strings.TrimSpace(r.shownText) != "" {
 		err := r.joinAnswer(l, true)
 		if refusal, refused := errors.AsType[*Refusal](err); !refused || !refusal.badRequest() || r.joint.told {
 			return err
@@ -137,7 +137,7 @@ func (r *relay) continueWith(l Link) error {
 
 // joinAnswer has a model continue the shown text in one of two ways.
 func (r *relay) joinAnswer(l Link, prefilled bool) error {
-	r.joint = joint{seam: newSeam(r.shown, prefilled), way: wayAnchor}
+	r.joint = joint{seam: newSeam(r.shownText, prefilled), way: wayAnchor}
 	if prefilled {
 		r.joint.way = wayPrefill
 	}
@@ -157,11 +157,11 @@ func (r *relay) joinAnswer(l Link, prefilled bool) error {
 func (r *relay) continuingRequest(prefilled bool) *chat.ModelRequest {
 	req := *r.req
 	req.ForceTool, req.Tool = false, ""
-	if strings.TrimSpace(r.shown) == "" {
+	if strings.TrimSpace(r.shownText) == "" {
 		return &req
 	}
-	req.Written, req.Prefill = len(r.shown)/bytesPerToken, prefilled
-	req.Messages = append(slices.Clip(req.Messages), chat.Message{Role: chat.RoleModel, Maker: chat.ShownMaker, Parts: []chat.Part{{Text: r.shown}}})
+	req.Written, req.Prefill = len(r.shownText)/bytesPerToken, prefilled
+	req.Messages = append(slices.Clip(req.Messages), chat.Message{Role: chat.RoleModel, Maker: chat.ShownMaker, Parts: []chat.Part{{Text: r.shownText}}})
 	if !prefilled {
 		req.Messages = append(req.Messages, chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Text: continueNote(r.joint.seam.anchor)}}})
 	}
@@ -263,5 +263,5 @@ func (r *relay) reportSeam(outcome string) {
 	r.chain.seams.Inc(r.joint.way, outcome)
 	zerolog.Ctx(r.ctx).Info().Dict("details", zerolog.Dict().
 		Str("from", r.announced.Key()).Str("to", r.link.Key()).Str("reason", r.reason).Str("way", r.joint.way).Str("outcome", outcome).
-		Int("chars", utf8.RuneCountInString(r.shown)).Int("dropped", r.joint.seam.dropped)).Msg("text_continued")
+		Int("chars", utf8.RuneCountInString(r.shownText)).Int("dropped", r.joint.seam.dropped)).Msg("text_continued")
 }

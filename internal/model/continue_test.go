@@ -220,7 +220,7 @@ func TestChainContinues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := asking()
-			req.Shown = tt.shown
+			req.ShownText = tt.shown
 			events, text, err := told(t, continuing(t, tt.links...), req)
 			if diff := cmp.Diff(tt.events, events); diff != "" || text != tt.text || fmt.Sprint(err) != fmt.Sprint(tt.err) && !(tt.shown != "" && fault.From(err).Type == fault.TurnLost) {
 				t.Errorf("%v, text %q\nwant %v, %q; events (-want +got):\n%s", err, text, tt.err, tt.text, diff)

@@ -112,14 +112,14 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 	}
 }
 
-// newRelay returns the relay of a call, which begins with a model.
+// newRelay returns the relay of a call. Its first model is l.
 func (c *Chain) newRelay(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error, l Link) relay {
 	r := relay{ctx: ctx, chain: c, req: req, sent: req, yield: yield, announced: l}
 	switch after := c.cfg.AfterText; {
 	case req.Hidden, after.IsOn() && req.Held, after.Restarts && req.Retracts:
 		r.retracts = true
 	case after.IsOn():
-		r.continues = req.Seams.Left()
+		r.continues = req.Seams.Remain()
 	}
 	r.takeShown()
 	return r
@@ -208,7 +208,7 @@ type relay struct {
 	announced Link   // the model that the caller takes the answer to be of
 	reason    string // the class of its failure; empty: it has not failed
 	link      Link   // the model that is asked
-	again     bool   // the same model is asked once more
+	asksAgain bool   // the same model is asked once more
 
 	yielded   bool  // a chunk of this answer was handed on
 	text      bool  // text was: nothing can be taken back, unless retracts
@@ -222,7 +222,7 @@ type relay struct {
 
 	continues bool     // another call may continue the shown text
 	pieces    []string // with continues: the shown text of the answer at hand
-	shown     string   // of the answers before: the next one continues it
+	shownText string   // of the answers before: the next one continues it
 	broken    error    // why that text ended
 	joint     joint    // of the answer at hand, if it continues shown
 }
@@ -230,7 +230,7 @@ type relay struct {
 // askModel asks a model, and once more if it wrote a call that cannot be read.
 func (r *relay) askModel(l Link) error {
 	r.link = l
-	if r.shown != "" {
+	if r.shownText != "" {
 		return r.continueWith(l)
 	}
 	yield := r.forwardChunk
@@ -268,7 +268,7 @@ func (r *relay) forwardChunk(c *chat.Chunk) error {
 	if r.text && c.Usage == nil && !r.retracts && !r.continues { // nearly all of them
 		return r.yield(c)
 	}
-	if (r.link != r.announced || r.again) && len(c.Parts) > 0 {
+	if (r.link != r.announced || r.asksAgain) && len(c.Parts) > 0 {
 		if err := r.announceModel(false); err != nil {
 			return err
 		}
@@ -298,7 +298,7 @@ func isAnswerText(p chat.Part) bool {
 // announceModel hands on that the current model answers, or continues the shown text.
 func (r *relay) announceModel(continued bool) error {
 	to := chat.Switch{Key: r.link.Key(), Model: r.link.Name(), Previous: r.announced.Key(), Reason: r.reason, Continued: continued}
-	r.announced, r.reason, r.again = r.link, "", false
+	r.announced, r.reason, r.asksAgain = r.link, "", false
 	return r.yieldChunk(&chat.Chunk{Switch: &to, More: true})
 }
 
@@ -324,7 +324,7 @@ func (r *relay) endFailed(l Link, reason string, err error) error {
 	if r.keepsText() {
 		return r.keepShown(reason, err)
 	}
-	r.again = r.text
+	r.asksAgain = r.text
 	return r.voidAnswer()
 }
 

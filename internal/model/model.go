@@ -177,7 +177,7 @@ func (m *Model) Close() { m.src.Close() }
 // connection is closed at once and the cause of ctx is returned (fault.Cause).
 // Every other error is a *fault.Error of the service.
 func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
-	if req.Shown != "" {
+	if req.ShownText != "" {
 		return m.continueShown(ctx, req, yield)
 	}
 	ctx, span := trace.Start(ctx, trace.Client, trace.Chat, m.cfg.Name)

@@ -78,7 +78,7 @@ func (t *turn) allowRepair(spent bool) {
 	if !spent {
 		req.Seams = f.Seams
 	}
-	req.Shown, t.shown = t.shown, ""
+	req.ShownText, t.shownText = t.shownText, ""
 }
 
 // lastStepMessage has the note of the last step. The State does not have it: it belongs to the

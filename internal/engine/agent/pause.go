@@ -14,7 +14,7 @@ import (
 
 // enterTurn makes the first State of a request's turn, or continues with the one that was paused.
 func (t *turn) enterTurn(req *chat.Request) error {
-	t.req, t.state.request, t.shown = req, req, req.Facts.Shown
+	t.req, t.state.request, t.shownText = req, req, req.Facts.ShownText
 	if req.Resumed == nil {
 		return t.beginTurn(req)
 	}

@@ -36,13 +36,13 @@ type turn struct {
 	// servers come and go.
 	tools *tool.Set
 	// clients are the client's tools, and required the calls of them that end the turn.
-	clients  merged
-	required *stream.Required
-	request  chat.ModelRequest // of the step at hand
-	step     step
-	shown    string // of the answer at hand, by a process that is gone
-	hand     atHand // zero: nothing of the step is saved
-	ofModel  modelCall
+	clients   merged
+	required  *stream.Required
+	request   chat.ModelRequest // of the step at hand
+	step      step
+	shownText string // of the answer at hand, by a process that is gone
+	hand      atHand // zero: nothing of the step is saved
+	ofModel   modelCall
 }
 
 // beginTurn makes the first State of a turn.
@@ -148,7 +148,7 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	}
 	t.step.reset(t.state.keptBytes)
 	t.ofModel = modelCall{began: time.Now(), tail: t.state.Tail}
-	if req.Shown != "" {
+	if req.ShownText != "" {
 		t.continueShown(req)
 	}
 	return t.endModelCall(req, t.agent.cfg.Model.Stream(t.ctx, req, t.acceptChunk))
@@ -256,13 +256,13 @@ func (t *turn) continueAnswer(to *chat.Switch) {
 // continueShown begins the answer with the text that another process has emitted. The joint between
 // two steps does not belong to it.
 func (t *turn) continueShown(req *chat.ModelRequest) {
-	text := req.Shown
+	text := req.ShownText
 	if tail := t.state.Tail; tail != 0 && !isSpace(tail) {
-		req.Shown = strings.TrimPrefix(text, between)
+		req.ShownText = strings.TrimPrefix(text, between)
 	}
-	if req.Shown != "" {
+	if req.ShownText != "" {
 		t.step.gave = true
-		t.step.addText(&chat.Part{Text: req.Shown})
+		t.step.addText(&chat.Part{Text: req.ShownText})
 	}
 	t.state.Tail = text[len(text)-1]
 }

@@ -52,7 +52,7 @@ type Facts struct {
 	Seams *Seams
 	// Shown is the text of the answer behind the last saved state, of a turn that another process
 	// began and that continues it. Set by the code that takes turns over, used by agent.
-	Shown string
+	ShownText string
 }
 
 // NobodyToAsk is the refusal where no person can be reached.

@@ -121,7 +121,7 @@ type ModelRequest struct {
 	Seams *Seams
 	// Shown is text that a client has of this answer, of a process that is gone. The model continues
 	// it.
-	Shown string
+	ShownText string
 	// Written is the number of tokens of the answer that other calls have written: a limit of its
 	// length has so many fewer.
 	Written int
@@ -211,13 +211,13 @@ const MaxSeams = 3
 
 // Seams counts the places of a turn where another call has continued a text. It is safe for
 // concurrent use. A nil *Seams allows none.
-type Seams struct{ made atomic.Int32 }
+type Seams struct{ count atomic.Int32 }
 
-// Left reports whether another seam is allowed.
-func (s *Seams) Left() bool { return s != nil && s.made.Load() < MaxSeams }
+// Remain reports whether another seam is allowed.
+func (s *Seams) Remain() bool { return s != nil && s.count.Load() < MaxSeams }
 
 // Take counts a seam, and reports whether it is allowed.
-func (s *Seams) Take() bool { return s != nil && s.made.Add(1) <= MaxSeams }
+func (s *Seams) Take() bool { return s != nil && s.count.Add(1) <= MaxSeams }
 
 // minLimit is the lowest limit that Written leaves, in tokens.
 const minLimit = 64
