@@ -24,12 +24,12 @@ var errNoSeam = errors.New("the answer does not continue the shown text")
 
 // joint is the state of an answer that continues the shown text.
 type joint struct {
-	seam   *seam
-	way    string // anchor or prefill
-	told   bool   // the caller knows of the seam
-	called bool   // the answer has a call
-	held   []chat.Part
-	chunk  chat.Chunk // reused for each chunk
+	seam    *seam
+	way     string // anchor or prefill
+	emitted bool   // the caller knows of the seam
+	called  bool   // the answer has a call
+	held    []chat.Part
+	chunk   chat.Chunk // reused for each chunk
 }
 
 // Ways of a seam.
@@ -61,8 +61,8 @@ func (m *Model) continueShown(ctx context.Context, req *chat.ModelRequest, yield
 	return c.Stream(ctx, req, yield)
 }
 
-// takeShown has the call continue the text of another process.
-func (r *relay) takeShown() {
+// acceptShown has the call continue the text of another process.
+func (r *relay) acceptShown() {
 	if r.req.ShownText == "" {
 		return
 	}
@@ -127,7 +127,7 @@ func (r *relay) continueWith(l Link) error {
 	p, ok := l.(prefiller)
 	if ok && p.Prefills() && strings.TrimSpace(r.shownText) != "" {
 		err := r.joinAnswer(l, true)
-		if refusal, refused := errors.AsType[*Refusal](err); !refused || !refusal.badRequest() || r.joint.told {
+		if refusal, refused := errors.AsType[*Refusal](err); !refused || !refusal.badRequest() || r.joint.emitted {
 			return err
 		}
 		p.StopPrefill()
@@ -143,7 +143,7 @@ func (r *relay) joinAnswer(l Link, prefilled bool) error {
 	}
 	r.sent = r.continuingRequest(prefilled)
 	err := l.Stream(r.ctx, r.sent, r.forwardJoined)
-	if err == nil && !r.joint.told {
+	if err == nil && !r.joint.emitted {
 		err = errNoSeam
 	}
 	if errors.Is(err, errNoSeam) {
@@ -190,7 +190,7 @@ func (r *relay) forwardJoined(c *chat.Chunk) error {
 	case len(j.chunk.Parts) == 0 && !final:
 		return nil
 	}
-	if !j.told {
+	if !j.emitted {
 		if err := r.announceSeam(); err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (j *joint) addPart(p *chat.Part, size *int) {
 		own.Arguments = own.Arguments.Clone()
 		j.called, part.Call = true, &own
 	}
-	if j.told || len(j.chunk.Parts) > 0 {
+	if j.emitted || len(j.chunk.Parts) > 0 {
 		j.chunk.Parts = append(j.chunk.Parts, part)
 	} else {
 		j.held = append(j.held, part)
@@ -231,10 +231,10 @@ func (j *joint) addText(text string) {
 
 // announceSeam hands on that the shown text goes on.
 func (r *relay) announceSeam() error {
-	if r.req.Seams != nil && !r.req.Seams.Take() {
+	if r.req.Seams != nil && !r.req.Seams.Claim() {
 		return errNoSeam
 	}
-	r.joint.told = true
+	r.joint.emitted = true
 	r.reportSeam(string(r.joint.seam.outcome))
 	return r.announceModel(true)
 }

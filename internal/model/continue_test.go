@@ -142,8 +142,8 @@ func continuing(t testing.TB, links ...model.Link) *model.Chain {
 
 const tale = "The museum opens at nine in the morning, and it closes at five in the afternoon. On Mondays it is closed, but the garden is open all day."
 
-// told is what a call has handed on, with the text joined.
-func told(t *testing.T, c *model.Chain, req *chat.ModelRequest) (events []string, text string, err error) {
+// handedOn is what a call has handed on, with the text joined.
+func handedOn(t *testing.T, c *model.Chain, req *chat.ModelRequest) (events []string, text string, err error) {
 	t.Helper()
 	err = c.Stream(t.Context(), req, func(c *chat.Chunk) error {
 		switch {
@@ -175,7 +175,7 @@ func asking() *chat.ModelRequest {
 	return &chat.ModelRequest{System: "s", Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "When?"}}}}, Seams: new(chat.Seams), MaxTokens: 100, ForceTool: true}
 }
 
-// A call that fails in the middle of its answer is continued by the next one, which is told apart
+// A call that fails in the middle of its answer is continued by the next one, which differs
 // from one that does not continue it.
 func TestChainContinues(t *testing.T) {
 	t.Parallel()
@@ -214,14 +214,14 @@ func TestChainContinues(t *testing.T) {
 			events: []string{"b continues a after 2: unavailable true"}, text: "\n " + tale},
 		"text of another process": {links: []model.Link{newNarrator("a", tale, follows)}, shown: tale[:cut],
 			events: []string{"a continues a after 0: taken_over true"}, text: tale[cut:]},
-		"text of another process, in vain": {links: []model.Link{newNarrator("a", tale, ignores)}, shown: tale[:cut],
+		"text of another process, without success": {links: []model.Link{newNarrator("a", tale, ignores)}, shown: tale[:cut],
 			err: &fault.Error{Type: fault.TurnLost, Message: fault.TurnLostMessage}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := asking()
 			req.ShownText = tt.shown
-			events, text, err := told(t, continuing(t, tt.links...), req)
+			events, text, err := handedOn(t, continuing(t, tt.links...), req)
 			if diff := cmp.Diff(tt.events, events); diff != "" || text != tt.text || fmt.Sprint(err) != fmt.Sprint(tt.err) && !(tt.shown != "" && fault.From(err).Type == fault.TurnLost) {
 				t.Errorf("%v, text %q\nwant %v, %q; events (-want +got):\n%s", err, text, tt.err, tt.text, diff)
 			}
@@ -235,7 +235,7 @@ func TestContinuingRequest(t *testing.T) {
 	b, c := newNarrator("b", tale, refuses), newNarrator("c", tale, follows)
 	b.cuts = []int{5}
 	req := asking()
-	if _, text, err := told(t, continuing(t, newNarrator("a", tale, follows, 80), b, c), req); err != nil || text != tale {
+	if _, text, err := handedOn(t, continuing(t, newNarrator("a", tale, follows, 80), b, c), req); err != nil || text != tale {
 		t.Fatal(err, text)
 	}
 	before := req.Messages
@@ -268,7 +268,7 @@ func TestNotContinued(t *testing.T) {
 		"not allowed":       {tale, 30, t.Context(), func(r *chat.ModelRequest) { r.Seams = nil }, false},
 		"three seams before": {tale, 30, t.Context(), func(r *chat.ModelRequest) {
 			for range chat.MaxSeams {
-				r.Seams.Take()
+				r.Seams.Claim()
 			}
 		}, false},
 	} {
@@ -313,7 +313,7 @@ func TestHiddenAnswersBeginAgain(t *testing.T) {
 		if tt.again {
 			req.Seams = new(chat.Seams)
 		}
-		events, _, _ := told(t, c, &req)
+		events, _, _ := handedOn(t, c, &req)
 		if again := len(events) > 0 && events[0] == "again"; again != tt.again {
 			t.Errorf("%s: %v", name, events)
 		}
@@ -411,7 +411,7 @@ func TestTextOfContinuedTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(text, p.joined) || p.Done.Reason.Success() && p.joined != text {
-			t.Fatalf("seed %d: %q is told, of %q; seams %+v", seed, p.joined, text, p.Done.Seams)
+			t.Fatalf("seed %d: %q is emitted, of %q; seams %+v", seed, p.joined, text, p.Done.Seams)
 		}
 		for _, s := range p.Done.Seams {
 			if s.At > utf8.RuneCountInString(p.joined) || s.Key == "" || s.Reason != "unavailable" {

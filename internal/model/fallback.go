@@ -121,7 +121,7 @@ func (c *Chain) newRelay(ctx context.Context, req *chat.ModelRequest, yield func
 	case after.IsOn():
 		r.continues = req.Seams.Remain()
 	}
-	r.takeShown()
+	r.acceptShown()
 	return r
 }
 

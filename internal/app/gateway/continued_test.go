@@ -106,7 +106,7 @@ func textOf(body string, delta func(map[string]any) any) (text string) {
 }
 
 // A model dies in the middle of its answer: for each front end the next one goes on, in the same
-// text part. If it does not continue the text, nothing of it is told, and the error is that of
+// text part. If it does not continue the text, nothing of it is emitted, and the error is that of
 // before.
 func TestFrontEndsContinue(t *testing.T) {
 	t.Parallel()

@@ -216,8 +216,8 @@ type Seams struct{ count atomic.Int32 }
 // Remain reports whether another seam is allowed.
 func (s *Seams) Remain() bool { return s != nil && s.count.Load() < MaxSeams }
 
-// Take counts a seam, and reports whether it is allowed.
-func (s *Seams) Take() bool { return s != nil && s.count.Add(1) <= MaxSeams }
+// Claim counts a seam, and reports whether it is allowed.
+func (s *Seams) Claim() bool { return s != nil && s.count.Add(1) <= MaxSeams }
 
 // minLimit is the lowest limit that Written leaves, in tokens.
 const minLimit = 64
