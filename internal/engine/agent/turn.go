@@ -64,7 +64,7 @@ func (t *turn) makePrompt(req *chat.Request) {
 		line = t.agent.clock.Line(req.Location)
 	}
 	offered := func(name string) bool { return t.tools.Lookup(name) != nil }
-	t.state.Messages = req.WithMoment(chat.Portable(req.Dated(line), t.agent.cfg.Origin, offered), unavailableNote(t.tools))
+	t.state.Messages = req.WithMoment(chat.Portable(req.Dated(line), t.agent.cfg.Origin, offered), line, unavailableNote(t.tools))
 	if req.App != nil {
 		t.state.Messages = append(t.state.Messages, chat.Portable(capResults(req.App.Continues), t.agent.cfg.Origin, offered)...)
 	}

@@ -49,11 +49,19 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%s: %s", name, body)
 		}
 	}
+	// In a turn's first call the mark is on the input, and never behind the moment.
+	first := chat.ModelRequest{Of: &chat.Request{ConversationID: "c"}, Tools: set, Messages: append(messages[:4:4], said(chat.RoleUser, "three"))}
+	now := chat.Request{Additions: chat.Additions{Note: "a note"}}
+	first.Messages = now.WithMoment(first.Messages, "", "")
+	body := string(newCodec(new(model.Spec), nil).Render(nil, &first, nil))
+	if !strings.Contains(body, `"text":"three",`+mark) || !strings.Contains(body, `"text":"two",`+mark) || !strings.HasSuffix(body, `a note"}]}]}`) {
+		t.Errorf("a moment behind the input: %s", body)
+	}
 	// Results are no input: behind the calls of a turn the input before the newest is still "two".
 	messages = append(messages, chat.Message{Role: chat.RoleModel, Parts: []chat.Part{{Call: &tool.Call{ID: "1", Name: "find"}}}},
 		chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{ID: "1", Name: "find", Text: "found"}}}})
 	req := chat.ModelRequest{Of: &chat.Request{ConversationID: "c"}, Tools: set, Messages: messages}
-	body := string(newCodec(new(model.Spec), nil).Render(nil, &req, nil))
+	body = string(newCodec(new(model.Spec), nil).Render(nil, &req, nil))
 	if !strings.Contains(body, `"text":"two",`+mark) || strings.Contains(body, `"text":"three",`+mark) || !strings.Contains(body, `"text":"found"}],`+mark) {
 		t.Errorf("behind results: %s", body)
 	}

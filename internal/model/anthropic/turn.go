@@ -24,7 +24,10 @@ type turn struct {
 }
 
 // textOrKept is a block of text, or of thinking that may go back.
-type textOrKept struct{ text, keptBlock string }
+type textOrKept struct {
+	text, keptBlock string
+	ofMoment        bool // no later turn repeats the text
+}
 
 // wireCall is a call with the id that it goes by.
 type wireCall struct {
@@ -144,7 +147,7 @@ func (t *turn) addMessage(m *chat.Message, own bool, ids *model.SentIDs) {
 			t.blocks, t.thought = append(t.blocks, textOrKept{keptBlock: kept}), true
 		}
 		if text := textOf(p); text != "" {
-			t.blocks = append(t.blocks, textOrKept{text: text})
+			t.blocks = append(t.blocks, textOrKept{text: text, ofMoment: p.OfMoment()})
 		}
 		switch {
 		case p.Call != nil && m.Role == chat.RoleModel:
@@ -199,7 +202,8 @@ type marks struct {
 }
 
 // marksOf returns the marks of the conversation. The first is behind the input before the newest,
-// because an earlier turn has sent that part. The second is at the end, for the next step or turn.
+// because an earlier turn has sent that part. The second is at the end, for the next step or turn:
+// in the first call of a turn on the input, as no later turn repeats the moment behind it.
 // It sets no marks if no request follows, because storing costs money.
 func marksOf(req *chat.ModelRequest, turns []turn, mark string) marks {
 	m := marks{mark: mark, before: -1, end: -1}
@@ -249,7 +253,7 @@ func (c *codec) appendTurns(b []byte, turns []turn, tools *model.RenderedTools, 
 	return b
 }
 
-// append renders a message, with a mark in its last block. Results come first in a user's
+// append renders a message, with a mark in its last block that another request repeats. Results come first in a user's
 // message: the API wants them directly behind the calls.
 func (t *turn) append(b []byte, tools *model.RenderedTools, last bool, mark string) []byte {
 	if t.role == chat.RoleModel {
@@ -261,16 +265,31 @@ func (t *turn) append(b []byte, tools *model.RenderedTools, last bool, mark stri
 	for _, r := range t.results {
 		b = r.append(appendComma(b, start))
 	}
-	b = t.appendBlocks(b, start, last)
+	input := t.lastInput()
+	b = t.appendBlocks(b, start, last, input, mark)
 	if t.role == chat.RoleModel {
 		for _, call := range t.calls {
 			b = call.append(appendComma(b, start), tools)
 		}
 	}
-	if len(b) > start && t.role == chat.RoleUser {
+	if input < 0 && len(b) > start && t.role == chat.RoleUser {
 		b = withMark(b, mark)
 	}
 	return append(b, `]}`...)
+}
+
+// lastInput returns the last block of an input, which a mark ends, or -1: the mark stands at the
+// end of a user's message with results.
+func (t *turn) lastInput() int {
+	if t.role != chat.RoleUser || len(t.results) > 0 {
+		return -1
+	}
+	for i := range slices.Backward(t.blocks) {
+		if !t.blocks[i].ofMoment {
+			return i
+		}
+	}
+	return -1
 }
 
 // appendComma writes a comma unless a list that began at start is empty.
@@ -281,9 +300,9 @@ func appendComma(b []byte, start int) []byte {
 	return b
 }
 
-// appendBlocks appends kept blocks and texts. The API wants kept blocks first. An answer that the
-// model is to continue with must not end in white space.
-func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
+// appendBlocks appends kept blocks and texts, the block marked with a mark. The API wants kept
+// blocks first. An answer that the model is to continue with must not end in white space.
+func (t *turn) appendBlocks(b []byte, start int, last bool, marked int, mark string) []byte {
 	blocks := t.blocks
 	if t.thought {
 		blocks = slices.Clone(blocks)
@@ -299,6 +318,9 @@ func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
 			block.text = strings.TrimRightFunc(block.text, unicode.IsSpace)
 		}
 		b = append(model.AppendString(append(b, `{"type":"text","text":`...), block.text), '}')
+		if i == marked {
+			b = withMark(b, mark)
+		}
 	}
 	return b
 }

@@ -38,7 +38,7 @@ func (t *turn) objectRequest() *chat.ModelRequest {
 		own.Data = append(own.Data, chat.Quote{About: "The answer that was written", Text: text, Limit: maxText})
 	}
 	none := func(string) bool { return false }
-	return &chat.ModelRequest{System: system, Messages: own.WithMoment(chat.WithCallsAsText(chat.Portable(t.req.Messages(), "", none), none), ""), Step: 1, MaxTokens: bound}
+	return &chat.ModelRequest{System: system, Messages: own.WithMoment(chat.WithCallsAsText(chat.Portable(t.req.Messages(), "", none), none), "", ""), Step: 1, MaxTokens: bound}
 }
 
 // withDescription returns a request with the description of the object. The description has the

@@ -69,8 +69,12 @@ func LineIn(messages []Message) string {
 }
 
 // Dated returns Messages for an agent's model. Each message of the user stands behind its time
-// line, as it was first sent; line is that of the input.
+// line, as it was first sent; line is that of the input. The input of a request that brings its
+// history has no line, because later requests repeat it without one: see WithMoment.
 func (r *Request) Dated(line string) []Message {
+	if r.HasHistory {
+		line = ""
+	}
 	history := r.historyWithQuestion()
 	messages := append(make([]Message, 0, len(history)+1), history...)
 	for i := range messages {
@@ -85,11 +89,12 @@ func (r *Request) Dated(line string) []Message {
 // internal/sim/offline/roles), so the two must change together.
 const momentHead = "Added by the gateway, not by the user:\n"
 
-// WithMoment adds a part with facts for this turn only to the last message. They are missing tools
-// in the gateway's words, quotes of others, and the note for the agent. It stands behind all that
-// later turns repeat, and is in no later one. The list is changed, and no message that it shares.
-func (r *Request) WithMoment(messages []Message, missing string) []Message {
-	said := r.momentTexts(missing)
+// WithMoment adds a part with facts for this turn only to the last message. They are the time line
+// of a request that brings its history, missing tools in the gateway's words, quotes of others, and
+// the note for the agent. It stands behind all that later turns repeat, and is in no later one. The
+// list is changed, and no message that it shares.
+func (r *Request) WithMoment(messages []Message, line, missing string) []Message {
+	said := r.momentTexts(line, missing)
 	if len(messages) == 0 || len(said) == 0 {
 		return messages
 	}
@@ -112,8 +117,15 @@ func WithData(messages []Message, q Quote) []Message {
 	return append(messages, Message{Role: RoleUser, Parts: []Part{part}})
 }
 
+// OfMoment reports whether the gateway has added the part for this turn alone: no later turn
+// repeats it. A part of the user's with such a beginning counts as one, which costs a cache at most.
+func (p *Part) OfMoment() bool { return strings.HasPrefix(p.Text, momentHead) }
+
 // momentTexts returns the texts of WithMoment.
-func (r *Request) momentTexts(missing string) (said []string) {
+func (r *Request) momentTexts(line, missing string) (said []string) {
+	if r.HasHistory && line != "" {
+		said = append(said, line)
+	}
 	if missing != "" {
 		said = append(said, missing)
 	}

@@ -171,7 +171,9 @@ func ContentsOf(t *testing.T, body string) string {
 			case p.FunctionResponse != nil:
 				text += " result " + p.FunctionResponse.Name
 			default:
-				text += " " + timeLine.ReplaceAllString(p.Text, "")
+				if !timeOfMoment.MatchString(p.Text) {
+					text += " " + timeLine.ReplaceAllString(p.Text, "")
+				}
 			}
 		}
 		all = append(all, text)
@@ -181,6 +183,9 @@ func ContentsOf(t *testing.T, body string) string {
 
 // timeLine matches the line of the time in front of a message.
 var timeLine = regexp.MustCompile(`(?m)^Now it is .+ in the time zone .+\)\.\n\n`)
+
+// timeOfMoment matches the moment's part of a request with its own history, if it has the time alone.
+var timeOfMoment = regexp.MustCompile(`^Added by the gateway, not by the user:\nNow it is .+ in the time zone .+\)\.$`)
 
 // InPieces is a model whose answer comes in pieces, each by itself. Gate, if it is not nil, holds
 // back the pieces behind the first two until it is closed.

@@ -62,7 +62,8 @@ text Let me see.
 call weather {"city":"Oslo"} id=c1
 finish STOP
 ---
-expect-contains /contents/0/parts/0/text "(UTC+00:00).\n\nIs it cold in Oslo?"
+expect /contents/0/parts/0/text "Is it cold in Oslo?"
+expect-contains /contents/0/parts/1/text "(UTC+00:00)."
 expect /contents/1/parts/0/functionCall/name weather
 expect /contents/2/parts/0/functionResponse/response/output minus 5
 text Yes.

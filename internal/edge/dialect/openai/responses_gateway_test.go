@@ -161,18 +161,21 @@ finish STOP
 ---
 expect /contents/0/parts/0/text first
 expect /contents/1/parts/0/text One.
-expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nsecond"
+expect /contents/2/parts/0/text "second"
+expect-contains /contents/2/parts/1/text "(UTC+00:00)."
 text Two.
 finish STOP
 ---
 expect /contents/1/parts/0/text One.
-expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nother"
+expect /contents/2/parts/0/text "other"
+expect-contains /contents/2/parts/1/text "(UTC+00:00)."
 expect-absent /contents/3
 text Three.
 finish STOP
 ---
 expect /contents/3/parts/0/text Two.
-expect-contains /contents/4/parts/0/text "(UTC+00:00).\n\nthird"
+expect /contents/4/parts/0/text "third"
+expect-contains /contents/4/parts/1/text "(UTC+00:00)."
 expect-absent /contents/5
 text Four.
 finish STOP
@@ -217,7 +220,8 @@ finish STOP
 ---
 expect /contents/0/parts/0/text first
 expect /contents/1/parts/0/text One.
-expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nsecond"
+expect /contents/2/parts/0/text "second"
+expect-contains /contents/2/parts/1/text "(UTC+00:00)."
 expect-absent /contents/3
 text Two.
 finish STOP
@@ -238,7 +242,8 @@ call weather {"city":"Oslo"} id=c1 sig=c2lnbmVk
 call alarm {} id=c2
 finish STOP
 ---
-expect-contains /contents/0/parts/0/text "(UTC+00:00).\n\nCold?"
+expect /contents/0/parts/0/text "Cold?"
+expect-contains /contents/0/parts/1/text "(UTC+00:00)."
 expect /contents/1/parts/1/functionCall/name weather
 expect /contents/1/parts/1/thoughtSignature c2lnbmVk
 expect /contents/2/parts/0/functionResponse/response/output minus 5
@@ -247,7 +252,8 @@ text Yes.
 finish STOP
 ---
 expect /contents/3/parts/0/text Yes.
-expect-contains /contents/4/parts/0/text "(UTC+00:00).\n\nThanks"
+expect /contents/4/parts/0/text "Thanks"
+expect-contains /contents/4/parts/1/text "(UTC+00:00)."
 text Bye.
 finish STOP
 `)
