@@ -177,7 +177,12 @@ func (c *call) dropMember(r *Refusal) bool {
 	if !c.canOmit(r) {
 		return false
 	}
-	again, news := c.m.learned.Refused(r.Member, c.omit)
+	again, news, omit := false, false, c.omit
+	for range c.stepsWithout(r.Member) { // all of which this request would be refused for
+		var first bool
+		again, first = c.m.learned.Refused(r.Member, omit)
+		news, omit = news || first, append(slices.Clone(omit), r.Member)
+	}
 	if news {
 		c.logDropped(r.Member)
 	}
@@ -186,9 +191,20 @@ func (c *call) dropMember(r *Refusal) bool {
 
 // hasMember reports whether the request holds member, so that another one without it can fare better.
 // Members from the configuration (Extra) stay in every request.
-func (c *call) hasMember(member string) bool {
-	without := c.m.renderRequest(nil, c.req, append(slices.Clone(c.omit), member))
-	return !bytes.Equal(without, c.body.data)
+func (c *call) hasMember(member string) bool { return c.stepsWithout(member) > 0 }
+
+// stepsWithout returns how many steps of member change the request. It is 0 if the request does not
+// hold member, and above 1 if a first step is about another part of a conversation.
+func (c *call) stepsWithout(member string) int {
+	const most = 2
+	omit := slices.Clone(c.omit)
+	for n := 1; n <= most; n++ {
+		omit = append(omit, member)
+		if !bytes.Equal(c.m.renderRequest(nil, c.req, omit), c.body.data) {
+			return n
+		}
+	}
+	return 0
 }
 
 // makeAttempt makes one attempt and reports how it ended to log and metrics.

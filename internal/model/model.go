@@ -222,6 +222,7 @@ func (m *Model) countAttempt(outcome string, used chat.Usage, elapsed time.Durat
 	m.attemptTime.Observe(elapsed.Seconds(), outcome, m.cfg.Key)
 	m.tokens.Add(float64(used.InputTokens), "input", m.cfg.Key)
 	m.tokens.Add(float64(used.CachedTokens), "cached", m.cfg.Key)
+	m.tokens.Add(float64(used.WrittenTokens), "cache_written", m.cfg.Key)
 	m.tokens.Add(float64(used.OutputTokens), "output", m.cfg.Key)
 	m.tokens.Add(float64(used.ThinkingTokens), "thinking", m.cfg.Key)
 }

@@ -112,6 +112,9 @@ func (r *reader) readModel(silence time.Duration) {
 	r.checkName()
 	r.checkThinking()
 	r.checkExtra()
+	if s.Cache == CacheMarks && s.Provider != OpenAI {
+		r.node.Get("cache").Fault("must be auto, off or long: exact marks belong to provider openai and its presets")
+	}
 	if s.Provider == Gemini && s.Cache == CacheLong {
 		r.node.Get("cache").Fault("must be auto or off: gemini keeps what it keeps by itself")
 	}

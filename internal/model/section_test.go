@@ -88,7 +88,7 @@ func TestModelFields(t *testing.T) {
 	if diff := cmp.Diff(want, got, sameSpec()); diff != "" {
 		t.Errorf("Spec (-want +got):\n%s", diff)
 	}
-	for fields, want := range map[string]string{"provider: gemini, cache: off": model.CacheOff, "provider: gemini, cache: auto": model.CacheAuto, "provider: anthropic, model: m, cache: long": model.CacheLong} {
+	for fields, want := range map[string]string{"provider: gemini, cache: off": model.CacheOff, "provider: gemini, cache: auto": model.CacheAuto, "provider: anthropic, model: m, cache: long": model.CacheLong, "provider: vllm, model: m, cache: marks": model.CacheMarks} {
 		if got := one(t, fields, nil).Cache; got != want {
 			t.Errorf("%s: cache is %q", fields, got)
 		}
@@ -215,6 +215,7 @@ func TestModelFaults(t *testing.T) {
 		{openai + "driver: rest", "1:59: /models/m/driver: belongs to gemini, not to this provider"},
 		{"provider: simulator, endpoint: \"http://h\"", "1:35: /models/m/endpoint: belongs to gemini, openai, anthropic, not to this provider"},
 		{"provider: gemini, think_tags: auto", "1:32: /models/m/think_tags: belongs to openai, not to this provider"},
+		{"provider: anthropic, model: m, cache: marks", "1:52: /models/m/cache: must be auto, off or long: exact marks belong to provider openai and its presets"},
 		{"provider: gemini, cache: long", "1:39: /models/m/cache: must be auto or off: gemini keeps what it keeps by itself"},
 		{openai + "api: responses, think_tags: auto", "1:75: /models/m/think_tags: belongs to api chat"},
 		{openai + "api: chat, endpoint: \"http://h/responses\"", "1:64: /models/m/api: is not the one that endpoint ends with"},

@@ -63,7 +63,7 @@ type Generation struct {
 	Thinking      Thinking `key:"thinking"`
 	ThinkTags     string   `key:"think_tags"` // chat: auto, open or off
 	Structured    string   `key:"structured"` // auto, schema, json, tool or prompt
-	Cache         string   `key:"cache"`      // of the provider: auto (or empty), off or long
+	Cache         string   `key:"cache"`      // of the provider: auto (or empty), off, long or marks
 }
 
 // Values of the provider's cache; empty means CacheAuto.
@@ -71,6 +71,8 @@ const (
 	CacheAuto = "auto"
 	CacheOff  = "off"
 	CacheLong = "long"
+	// CacheMarks asks for exact marks, which other hosts than OpenAI's may know.
+	CacheMarks = "marks"
 )
 
 // Thinking is the configured reasoning of a model: a word, or a number of tokens if Tokens is not

@@ -134,6 +134,7 @@ func wantMetrics(w wholetest.Protocol, t *testing.T, r *gatewaytest.Running) {
 	want := []string{
 		`sluice_model_attempt_seconds_count{model="default",outcome="ok"} 2`,
 		`sluice_model_attempts_total{model="default",outcome="ok"} 2`,
+		`sluice_tokens_total{kind="cache_written",model="default"} 0`,
 		`sluice_tokens_total{kind="cached",model="default"} 4`,
 		`sluice_tokens_total{kind="input",model="default"} 60`,
 		fmt.Sprintf(`sluice_tokens_total{kind="output",model="default"} %d`, w.Output),

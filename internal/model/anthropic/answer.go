@@ -315,7 +315,7 @@ func (a *answer) setFigures(f figures, c *chat.Chunk) {
 	a.usage = chat.Usage{
 		InputTokens:  a.latest.input + a.latest.created + a.latest.read,
 		OutputTokens: a.latest.output,
-		CachedTokens: a.latest.read,
+		CachedTokens: a.latest.read, WrittenTokens: a.latest.created,
 	}
 	a.hasUsage, c.Usage = true, &a.usage
 }

@@ -222,7 +222,7 @@ func TestOddUsage(t *testing.T) {
 	for _, odd := range []string{`1.5`, `"7"`, `-5`, `1e18`, `1000000000000000000`, `[]`, `{}`, `true`, `null`} {
 		got := answerTo(`{"type":"message_start","message":{"usage":{"input_tokens":`+odd+`,"cache_creation_input_tokens":2,"cache_read_input_tokens":4,"output_tokens":3}}}`,
 			hello, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":`+odd+`}}`, `{"type":"message_delta","usage":`+odd+`}`)
-		want := &chat.Usage{InputTokens: 6, OutputTokens: 3, CachedTokens: 4}
+		want := &chat.Usage{InputTokens: 6, OutputTokens: 3, CachedTokens: 4, WrittenTokens: 2}
 		if diff := cmp.Diff(want, got.usage); diff != "" || got.err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", odd, got.err, diff)
 		}

@@ -22,6 +22,7 @@ type chatCodec struct {
 	host      host
 	maker     string // what Message.Maker is of this codec's answers
 	thinkTags string
+	exact     bool // see hasExactMarks
 	learnable []string
 	tools     model.Tools
 }
@@ -40,6 +41,7 @@ func newChat(spec model.Spec, leftOut func(name, reason string)) *chatCodec {
 		host:      hostOf(&spec),
 		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
+		exact:     hasExactMarks(&spec),
 		learnable: unsetMembers(spec.Extra, chatLearnable()),
 		tools:     model.Tools{Append: appendChatTool, LeftOut: leftOut, Most: mostTools},
 	}
@@ -63,7 +65,7 @@ func (c *chatCodec) NewAnswer() model.Answer {
 func chatLearnable() []string {
 	return []string{
 		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
-		"tool_choice", "response_format", "strict", cacheKey, cacheRetention,
+		"tool_choice", "response_format", "strict", cacheKey, cacheRetention, cacheMark, cacheOptions,
 	}
 }
 

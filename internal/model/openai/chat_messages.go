@@ -26,6 +26,7 @@ type chatMessages struct {
 	count int
 	turn  int // index of the user's last message; the messages behind it belong to the turn
 	ids   model.SentIDs
+	marks marks
 }
 
 // appendMessages renders the conversation. The messages behind the last
@@ -35,13 +36,17 @@ type chatMessages struct {
 // Each part of a user's message becomes a message of its own, so that a later call repeats the same
 // bytes. Many servers do not take a list of parts. If roles must alternate, the parts become one
 // message.
-func (c *chatCodec) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames, omit model.Omit) []byte {
+func (c *chatCodec) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames, omit model.Omit, exact marks) []byte {
 	messages := req.Messages
 	if c.host.mistral || omit.Has(memberRoles) {
 		messages = alternateRoles(messages)
 	}
-	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(messages)}
-	if req.System != "" {
+	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(messages), marks: exact}
+	if req.System != "" && exact.texts {
+		m.beginMessage("system")
+		m.b = m.marks.appendMark(openPart(append(m.b, `,"content":`...), "text", req.System))
+		m.b = append(m.b, `}]}`...)
+	} else if req.System != "" {
 		m.appendText("system", req.System)
 	}
 	for i := range messages {
@@ -57,7 +62,12 @@ func (c *chatCodec) appendMessages(b []byte, req *chat.ModelRequest, names *mode
 // appendUser writes the texts of a user's message.
 func (m *chatMessages) appendUser(msg *chat.Message) {
 	for i := range msg.Parts {
-		if p := &msg.Parts[i]; p.Call == nil && p.Result == nil && !p.Thought && p.Text != "" {
+		switch p := &msg.Parts[i]; {
+		case m.marks.texts && isInput(p):
+			m.beginMessage("user")
+			m.b = m.marks.appendNext(openPart(append(m.b, `,"content":`...), "text", p.Text))
+			m.b = append(m.b, `}]}`...)
+		case isText(p):
 			m.appendText("user", p.Text)
 		}
 	}
@@ -297,6 +307,11 @@ func (m *chatMessages) appendResults(calls []*chat.Part, ids []string, results [
 		}
 		m.beginMessage("tool")
 		m.b = model.AppendString(append(m.b, `,"tool_call_id":`...), ids[i])
+		if m.marks.results && i == len(calls)-1 {
+			m.b = m.marks.appendNext(openPart(append(m.b, `,"content":`...), "text", text))
+			m.b = append(m.b, `}]}`...)
+			continue
+		}
 		m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
 	}
 }

@@ -28,7 +28,11 @@ func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
 	b = append(b, `,"messages":[`...)
-	b = c.appendMessages(b, req, tools.Names, omit)
+	var exact marks
+	if c.exact && !c.host.mistral {
+		exact = marksOf(c.spec.Cache, req, omit)
+	}
+	b = c.appendMessages(b, req, tools.Names, omit, exact)
 	b = c.appendPrefill(b, req)
 	b = appendTools(b, req, tools, omit, chatNamedTool)
 	b = append(b, `,"stream":true`...)
@@ -39,9 +43,7 @@ func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	b = appendTemperature(b, &c.spec, req, omit)
 	b = c.appendEffort(b, req.Thinking, omit)
 	b = appendForm(b, &req.Form, omit)
-	if c.host.openAI {
-		b = appendCache(b, &c.spec, req, omit)
-	}
+	b = appendCache(b, &c.spec, c.host.openAI, exact.options, req, omit)
 	return append(b, '}')
 }
 

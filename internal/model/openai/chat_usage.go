@@ -10,8 +10,8 @@ import "sluice/internal/turn/chat"
 //
 // any is true if at least one figure was read. A usage with only null values has no figures.
 type chatFigures struct {
-	prompt, completion, total, thinking, cached int
-	any                                         bool
+	prompt, completion, total, thinking, cached, written int
+	any                                                  bool
 }
 
 // readUsage reads a usage object; the last one counts. A figure that cannot be read is ignored, so
@@ -55,6 +55,8 @@ func (d *chatDecoder) usageDetail(c *chatChunk, name []byte) error {
 	switch string(name) {
 	case `"cached_tokens"`:
 		return d.readCount(c, &c.figures.cached)
+	case `"cache_write_tokens"`:
+		return d.readCount(c, &c.figures.written)
 	case `"reasoning_tokens"`:
 		return d.readCount(c, &c.figures.thinking)
 	}
@@ -88,5 +90,6 @@ func (f *chatFigures) toUsage() chat.Usage {
 		OutputTokens:   output,
 		ThinkingTokens: f.thinking,
 		CachedTokens:   f.cached,
+		WrittenTokens:  f.written,
 	}
 }

@@ -68,8 +68,13 @@ const (
 // appendCache asks OpenAI to keep the beginning of a conversation. Its key makes the requests of
 // one conversation meet at one machine: a key of their own would scatter them, and one for all
 // would be too much for a machine. It is a hash, because it goes to the provider.
-func appendCache(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.Omit) []byte {
-	if spec.Cache == model.CacheOff {
+//
+// exact keeps it from writing what no mark ends; it refuses the retention next to that.
+func appendCache(b []byte, spec *model.Spec, openAI, exact bool, req *chat.ModelRequest, omit model.Omit) []byte {
+	if exact {
+		b = append(b, explicitOptions...)
+	}
+	if !openAI || spec.Cache == model.CacheOff {
 		return b
 	}
 	if req.Of != nil && !omit.Has(cacheKey) {
@@ -77,7 +82,7 @@ func appendCache(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.
 		b = hex.AppendEncode(b, keyOf(req)[:16])
 		b = append(b, '"')
 	}
-	if spec.Cache == model.CacheLong && !omit.Has(cacheRetention) {
+	if spec.Cache == model.CacheLong && !exact && !omit.Has(cacheRetention) {
 		b = append(b, `,"prompt_cache_retention":"24h"`...)
 	}
 	return b

@@ -38,6 +38,8 @@ func TestFiguresOfUsage(t *testing.T) {
 		{"chat", `{"total_tokens":5000}`, chat.Usage{InputTokens: -1, OutputTokens: 5000, Estimated: true}},
 		{"chat", `{"total_tokens":2}`, chat.Usage{InputTokens: -1, OutputTokens: 2, Estimated: true}},
 		{"responses", `{"input_tokens":10.0,"output_tokens":5}`, chat.Usage{InputTokens: 10, OutputTokens: 5}},
+		{"chat", `{"prompt_tokens":100,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}`, chat.Usage{InputTokens: 100, OutputTokens: 5, CachedTokens: 60, WrittenTokens: 30}},
+		{"responses", `{"input_tokens":100,"output_tokens":5,"input_tokens_details":{"cache_write_tokens":70,"cached_tokens":60}}`, chat.Usage{InputTokens: 100, OutputTokens: 5, CachedTokens: 60, WrittenTokens: 40}},
 		{"responses", `{"total_tokens":5000.0}`, chat.Usage{InputTokens: -1, OutputTokens: 5000, Estimated: true}},
 	} {
 		stream := sse(says(`"content":"hello"`)) + sse(stop) + sse(`{"choices":[],"usage":`+tt.usage+`}`) + sse(done)

@@ -281,6 +281,9 @@ func memberOf(path string, ours []string) string {
 	if path == "strict" || strings.HasSuffix(path, ".strict") {
 		path = "strict"
 	}
+	if i := strings.LastIndex(path, "."+cacheMark); i >= 0 { // it stands deep in a message
+		path = path[i+1:]
+	}
 	name := beginsWith(path, ours)
 	if head, _, _ := strings.Cut(path, "."); name == "" && (head == "reasoningEffort" || head == "reasoning") {
 		return beginsWith("reasoning_effort", ours) // xAI's and others' words for it

@@ -20,6 +20,7 @@ type responsesCodec struct {
 	spec      model.Spec
 	maker     string // what Message.Maker is of this codec's answers
 	openAI    bool   // the endpoint is OpenAI's own
+	exact     bool   // see hasExactMarks
 	stored    bool   // extra makes the provider keep the answers, so that an item's id is enough
 	learnable []string
 	tools     model.Tools
@@ -38,6 +39,7 @@ func newResponses(spec model.Spec, leftOut func(name, reason string)) *responses
 		spec:      spec,
 		maker:     spec.Maker(),
 		openAI:    hostOf(&spec).openAI,
+		exact:     hasExactMarks(&spec),
 		stored:    model.Members(spec.Extra).Get("store").Kind() == 't',
 		learnable: unsetMembers(spec.Extra, responsesLearnable()),
 		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut, Most: mostTools},
@@ -52,7 +54,7 @@ func (c *responsesCodec) NewAnswer() model.Answer { return &responsesAnswer{code
 func responsesLearnable() []string {
 	return []string{
 		"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
-		cacheKey, cacheRetention,
+		cacheKey, cacheRetention, cacheMark, cacheOptions,
 	}
 }
 

@@ -78,18 +78,19 @@ func (d *responsesDecoder) usageMember(body *responsesBody, name []byte) error {
 	case `"total_tokens"`:
 		return d.figureInto(&body.total, nil)
 	case `"input_tokens_details"`:
-		return d.readDetail(`"cached_tokens"`, &body.usage.CachedTokens)
+		return d.readDetails(map[string]*int{`"cached_tokens"`: &body.usage.CachedTokens, `"cache_write_tokens"`: &body.usage.WrittenTokens})
 	case `"output_tokens_details"`:
-		return d.readDetail(`"reasoning_tokens"`, &body.usage.ThinkingTokens)
+		return d.readDetails(map[string]*int{`"reasoning_tokens"`: &body.usage.ThinkingTokens})
 	}
 	return d.json.SkipValue()
 }
 
-// readDetail reads one figure of a usage detail; the others of that object are not
+// readDetails reads the named figures of a usage detail; the others of that object are not
 // counted.
-func (d *responsesDecoder) readDetail(member string, n *int) error {
+func (d *responsesDecoder) readDetails(figures map[string]*int) error {
 	return d.readLoose('{', func(name []byte) error {
-		if string(name) != member {
+		n := figures[string(name)]
+		if n == nil {
 			return d.json.SkipValue()
 		}
 		return d.figureInto(n, nil)
@@ -104,6 +105,7 @@ func (b *responsesBody) splitThinking() {
 		u.OutputTokens, u.Estimated, b.hasUsage = b.total, true, true
 	}
 	u.CachedTokens = min(u.CachedTokens, u.InputTokens)
+	u.WrittenTokens = min(u.WrittenTokens, u.InputTokens-u.CachedTokens)
 	if u.ThinkingTokens > 0 && b.total == u.InputTokens+u.OutputTokens+u.ThinkingTokens {
 		return
 	}

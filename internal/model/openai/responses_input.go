@@ -28,6 +28,7 @@ type responsesInput struct {
 	tools *model.RenderedTools
 	calls []responsesCall
 	ids   model.SentIDs
+	marks marks
 
 	// of the message at hand
 	isOwn    bool
@@ -43,10 +44,14 @@ type responsesCall struct {
 }
 
 // appendInput appends the items, with commas between them.
-func (c *responsesCodec) appendInput(b []byte, messages []chat.Message, tools *model.RenderedTools) []byte {
-	in := responsesInput{b: b, first: true, maker: c.maker, tools: tools}
-	for i := range messages {
-		msg := &messages[i]
+func (c *responsesCodec) appendInput(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, exact marks) []byte {
+	in := responsesInput{b: b, first: true, maker: c.maker, tools: tools, marks: exact}
+	if req.System != "" && exact.texts {
+		in.beginItem(`{"type":"message","role":"developer","content":`)
+		in.b = append(in.marks.appendMark(openPart(in.b, "input_text", req.System)), `}]}`...)
+	}
+	for i := range req.Messages {
+		msg := &req.Messages[i]
 		if msg.Role == chat.RoleModel {
 			in.appendModel(msg)
 		} else {
@@ -69,7 +74,10 @@ func (in *responsesInput) beginItem(begin string) {
 //
 // Texts that stand together become parts of one message; a result between them ends it.
 func (in *responsesInput) appendUser(msg *chat.Message) {
-	open := false
+	open, last := false, -1
+	if in.marks.results {
+		last = lastResult(msg)
+	}
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		switch {
@@ -77,9 +85,9 @@ func (in *responsesInput) appendUser(msg *chat.Message) {
 		case p.Result != nil:
 			in.endTexts(open)
 			open = false
-			in.appendResult(p.Result.ID, p.Result.Text)
+			in.appendResult(p.Result.ID, p.Result.Text, i == last)
 		case p.Text != "":
-			in.inputText(p.Text, open)
+			in.inputText(p, open)
 			open = true
 		}
 	}
@@ -87,14 +95,27 @@ func (in *responsesInput) appendUser(msg *chat.Message) {
 }
 
 // inputText appends a part, to the message that is open or to a new one.
-func (in *responsesInput) inputText(text string, open bool) {
+func (in *responsesInput) inputText(p *chat.Part, open bool) {
 	if open {
 		in.b = append(in.b, ',')
 	} else {
 		in.beginItem(`{"type":"message","role":"user","content":[`)
 	}
-	in.b = model.AppendString(append(in.b, `{"type":"input_text","text":`...), text)
+	in.b = model.AppendString(append(in.b, `{"type":"input_text","text":`...), p.Text)
+	if in.marks.texts && isInput(p) {
+		in.b = in.marks.appendNext(in.b)
+	}
 	in.b = append(in.b, '}')
+}
+
+// lastResult returns the place of the last result in a message, or -1.
+func lastResult(msg *chat.Message) int {
+	for i := len(msg.Parts) - 1; i >= 0; i-- {
+		if msg.Parts[i].Result != nil {
+			return i
+		}
+	}
+	return -1
 }
 
 // endTexts ends the message that is open, if one is.
@@ -105,8 +126,8 @@ func (in *responsesInput) endTexts(open bool) {
 }
 
 // appendResult appends what became of a call. A result without its call is left out, because the
-// API replies 400 to it.
-func (in *responsesInput) appendResult(id, text string) {
+// API replies 400 to it. A marked result may end with a mark of the cache.
+func (in *responsesInput) appendResult(id, text string, marked bool) {
 	for i := range in.calls {
 		c := &in.calls[i]
 		if c.answered || c.id != id {
@@ -115,7 +136,12 @@ func (in *responsesInput) appendResult(id, text string) {
 		c.answered = true
 		in.beginItem(`{"type":"function_call_output","call_id":`)
 		in.b = model.AppendString(in.b, c.sent)
-		in.b = model.AppendString(append(in.b, `,"output":`...), text)
+		in.b = append(in.b, `,"output":`...)
+		if marked {
+			in.b = append(in.marks.appendNext(openPart(in.b, "input_text", text)), `}]`...)
+		} else {
+			in.b = model.AppendString(in.b, text)
+		}
 		in.b = append(in.b, '}')
 		return
 	}

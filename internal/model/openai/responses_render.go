@@ -18,17 +18,19 @@ func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omi
 	tools := c.tools.Of(req.Tools, omit.Has("strict"))
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
-	if req.System != "" {
+	var exact marks
+	if c.exact {
+		exact = marksOf(c.spec.Cache, req, omit)
+	}
+	if req.System != "" && !exact.texts { // instructions take no mark
 		b = model.AppendString(append(b, `,"instructions":`...), req.System)
 	}
 	b = append(b, `,"input":[`...)
-	b = c.appendInput(b, req.Messages, tools)
+	b = c.appendInput(b, req, tools, exact)
 	b = append(b, ']')
 	b = appendTools(b, req, tools, omit, responsesNamedTool)
 	b = c.appendResponsesOptions(b, req, omit)
-	if c.openAI {
-		b = appendCache(b, &c.spec, req, omit)
-	}
+	b = appendCache(b, &c.spec, c.openAI, exact.options, req, omit)
 	return append(b, `,"store":false,"stream":true}`...)
 }
 

@@ -47,10 +47,11 @@ func bearerKey(h http.Header) string {
 func chatMembers() map[string]string {
 	return map[string]string{
 		"": "messages model audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens metadata modalities n " +
-			"parallel_tool_calls prediction presence_penalty prompt_cache_key reasoning_effort response_format safety_identifier seed service_tier stop " +
+			"parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier stop " +
 			"store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options",
 		"messages[]":                       "role content name tool_calls tool_call_id refusal reasoning_content reasoning reasoning_details",
-		"messages[].content[]":             "type text refusal image_url input_audio file thinking cache_control",
+		"messages[].content[]":             "type text refusal image_url input_audio file thinking cache_control prompt_cache_breakpoint",
+		"prompt_cache_options":             "mode",
 		"messages[].tool_calls[]":          "id type function index extra_content",
 		"messages[].tool_calls[].function": "name arguments",
 		"tools[]":                          "type function",
@@ -141,6 +142,7 @@ func readChat(t *turn) *refusal {
 	t.includeUsage = r.StreamOptions != nil && r.StreamOptions.IncludeUsage
 	for _, rule := range []func() *refusal{
 		r.checkHead,
+		t.checkCache,
 		func() *refusal { return t.readChatMessages(r.Messages) },
 		func() *refusal { return t.readChatTools(&r) },
 		func() *refusal { return t.choose(r.ToolChoice) },

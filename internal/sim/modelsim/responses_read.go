@@ -35,18 +35,20 @@ func responsesProtocol() protocol {
 func responsesMembers() map[string]string {
 	return map[string]string{
 		"": "background conversation include input instructions max_output_tokens max_tool_calls metadata model parallel_tool_calls previous_response_id " +
-			"prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text " +
+			"prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text " +
 			"tool_choice tools top_logprobs top_p truncation user",
-		"input[]":                     "type role content id status phase",
-		"input[].content[]":           "type text annotations logprobs refusal image_url file_id detail",
-		"input[function_call]":        "type id call_id name arguments status",
-		"input[function_call_output]": "type id call_id output status",
-		"input[reasoning]":            "type id summary content encrypted_content status",
-		"input[reasoning].summary[]":  "type text",
-		"reasoning":                   "effort summary generate_summary context",
-		"text":                        "format verbosity",
-		"text.format":                 "type name description schema strict",
-		"tools[]":                     "type name description parameters strict",
+		"input[]":                              "type role content id status phase",
+		"input[].content[]":                    "type text annotations logprobs refusal image_url file_id detail prompt_cache_breakpoint",
+		"input[function_call_output].output[]": "type text prompt_cache_breakpoint",
+		"prompt_cache_options":                 "mode",
+		"input[function_call]":                 "type id call_id name arguments status",
+		"input[function_call_output]":          "type id call_id output status",
+		"input[reasoning]":                     "type id summary content encrypted_content status",
+		"input[reasoning].summary[]":           "type text",
+		"reasoning":                            "effort summary generate_summary context",
+		"text":                                 "format verbosity",
+		"text.format":                          "type name description schema strict",
+		"tools[]":                              "type name description parameters strict",
 	}
 }
 
@@ -113,6 +115,9 @@ func readResponses(t *turn) *refusal {
 		return &refusal{Status: 400, Code: "integer_below_min_value", Param: "max_output_tokens", Message: fmt.Sprintf("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *r.MaxOutputTokens)}
 	case r.Reasoning.Summary != "" && !slices.Contains([]string{"auto", "concise", "detailed"}, r.Reasoning.Summary):
 		return &refusal{Status: 400, Code: "invalid_value", Param: "reasoning.summary", Message: "Invalid value. Supported values are: 'concise', 'detailed', and 'auto'."}
+	}
+	if err := t.checkCache(); err != nil {
+		return err
 	}
 	if err := t.readInput(r.Input); err != nil {
 		return err

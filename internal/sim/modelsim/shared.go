@@ -17,6 +17,22 @@ import (
 // absent reports whether a raw member is not given; null counts as that.
 func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
 
+// checkCache checks the members of OpenAI's cache: exact marks exclude the retention, and a mark is
+// explicit. A request may look for 80 prefixes.
+func (t *turn) checkCache() *refusal {
+	const mark, most = `"prompt_cache_breakpoint":`, 80
+	body := string(t.body)
+	switch n := strings.Count(body, mark); {
+	case strings.Contains(body, `"prompt_cache_options"`) && strings.Contains(body, `"prompt_cache_retention"`):
+		return invalidMember("prompt_cache_retention", "'prompt_cache_retention' cannot be used with 'prompt_cache_options'.")
+	case n != strings.Count(body, mark+`{"mode":"explicit"}`):
+		return invalidMember("prompt_cache_breakpoint.mode", "Supported values are: 'explicit'.")
+	case n > most:
+		return invalidMember("prompt_cache_breakpoint", fmt.Sprintf("At most %d breakpoints are looked for, got %d.", most, n))
+	}
+	return nil
+}
+
 // textOf returns a content's text: a string, or the parts of the given types. bad is the type of a
 // part with another type.
 //

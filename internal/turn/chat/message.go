@@ -247,6 +247,7 @@ type Usage struct {
 	OutputTokens   int
 	ThinkingTokens int
 	CachedTokens   int  // part of InputTokens
+	WrittenTokens  int  `json:",omitzero"` // to the provider's cache, part of InputTokens
 	Estimated      bool // some of the figures are a guess
 }
 
@@ -256,6 +257,7 @@ func (u *Usage) Add(v Usage) {
 	u.OutputTokens += v.OutputTokens
 	u.ThinkingTokens += v.ThinkingTokens
 	u.CachedTokens += v.CachedTokens
+	u.WrittenTokens += v.WrittenTokens
 	u.Estimated = u.Estimated || v.Estimated
 }
 
@@ -265,5 +267,6 @@ func (u Usage) Since(before Usage) Usage {
 	u.OutputTokens -= before.OutputTokens
 	u.ThinkingTokens -= before.ThinkingTokens
 	u.CachedTokens -= before.CachedTokens
+	u.WrittenTokens -= before.WrittenTokens
 	return u
 }

@@ -245,6 +245,9 @@ func (e *Data) appendDone(dst []byte, ev *stream.Done) []byte {
 	dst = appendInt(dst, "thinking_tokens", ev.Usage.ThinkingTokens)
 	if ev.Keyed {
 		dst = appendInt(dst, "cached_tokens", ev.Usage.CachedTokens)
+		if ev.Usage.WrittenTokens > 0 {
+			dst = appendInt(dst, "cache_write_tokens", ev.Usage.WrittenTokens)
+		}
 	}
 	if ev.Usage.Estimated && (ev.Keyed || ev.Takeovers > 0) {
 		dst = appendBool(dst, "estimated", true)

@@ -183,7 +183,8 @@ func TestDoneOfATurnWithMore(t *testing.T) {
 		not  []string
 	}{
 		"the least":  {stream.Done{Usage: usage}, tokens + `},"timings":{"total_ms":0,"first_event_ms":0,"model_ms":[],"tools":[],"write_blocked_ms":0}`, []string{"takeovers", "models", "agents", "quality", "channel", "route_ms"}},
-		"keyed":      {stream.Done{Usage: usage, Keyed: true}, tokens + `,"cached_tokens":4,"estimated":true}`, []string{"takeovers"}},
+		"keyed":      {stream.Done{Usage: usage, Keyed: true}, tokens + `,"cached_tokens":4,"estimated":true}`, []string{"takeovers", "cache_write_tokens"}},
+		"written":    {stream.Done{Usage: chat.Usage{WrittenTokens: 7}, Keyed: true}, `,"cached_tokens":0,"cache_write_tokens":7}`, nil},
 		"taken over": {stream.Done{Usage: usage, Takeovers: 2}, tokens + `,"estimated":true},"takeovers":2,`, []string{"cached"}},
 		"two models": {stream.Done{Models: []string{"a", "b\""}}, `,"models":["a","b\""],"timings"`, nil},
 		"a team":     {stream.Done{Agents: []stream.AgentOutcome{{AgentID: "x"}, {AgentID: "y"}}}, `"agents":[{"agent_id":"x"`, nil},

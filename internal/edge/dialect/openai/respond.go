@@ -478,7 +478,8 @@ func appendResponseUsage(dst []byte, u *chat.Usage) []byte {
 	output := u.OutputTokens + u.ThinkingTokens
 	count(`,"usage":{"input_tokens":`, u.InputTokens)
 	count(`,"input_tokens_details":{"cached_tokens":`, u.CachedTokens)
-	count(`,"cache_write_tokens":0},"output_tokens":`, output)
+	count(`,"cache_write_tokens":`, u.WrittenTokens)
+	count(`},"output_tokens":`, output)
 	count(`,"output_tokens_details":{"reasoning_tokens":`, u.ThinkingTokens)
 	count(`},"total_tokens":`, u.InputTokens+output)
 	return append(dst, '}')
