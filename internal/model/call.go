@@ -178,7 +178,7 @@ func (c *call) dropMember(r *Refusal) bool {
 		return false
 	}
 	again, news, omit := false, false, c.omit
-	for range c.stepsWithout(r.Member) { // all of which this request would be refused for
+	for range c.stepsWithout(r.Member) { // without one of them the server refuses this request again
 		var first bool
 		again, first = c.m.learned.Refused(r.Member, omit)
 		news, omit = news || first, append(slices.Clone(omit), r.Member)

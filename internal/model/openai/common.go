@@ -69,7 +69,7 @@ const (
 // one conversation meet at one machine: a key of their own would scatter them, and one for all
 // would be too much for a machine. It is a hash, because it goes to the provider.
 //
-// exact keeps it from writing what no mark ends; it refuses the retention next to that.
+// With exact the provider writes marked prefixes alone, and refuses the retention.
 func appendCache(b []byte, spec *model.Spec, openAI, exact bool, req *chat.ModelRequest, omit model.Omit) []byte {
 	if exact {
 		b = append(b, explicitOptions...)

@@ -33,7 +33,7 @@ type marks struct {
 	texts   bool // system prompt and inputs are lists
 	results bool // the last results of steps are lists
 	set     bool // the lists have marks
-	skip    int  // how many of the oldest inputs and results have none
+	skip    int  // number of the oldest inputs and results without a mark
 }
 
 // marksOf returns the marks of a request. A request that no other call repeats has none.

@@ -69,8 +69,8 @@ func LineIn(messages []Message) string {
 }
 
 // Dated returns Messages for an agent's model. Each message of the user stands behind its time
-// line, as it was first sent; line is that of the input. The input of a request that brings its
-// history has no line, because later requests repeat it without one: see WithMoment.
+// line, as it was first sent; line is that of the input. If the request brings its history, the
+// line stands in the moment instead, because later requests repeat the input alone: see WithMoment.
 func (r *Request) Dated(line string) []Message {
 	if r.HasHistory {
 		line = ""
