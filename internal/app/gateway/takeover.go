@@ -65,6 +65,9 @@ func (c *continuer) continueRun(r *engine.Run, req *chat.Request, emitted []stre
 	if r.Progress.Retracts {
 		req.Facts.CanRetract, req.Facts.Retracts = true, c.flows.canRetract()
 	}
+	if c.flows.canRetract() {
+		req.Facts.Seams = new(chat.Seams)
+	}
 	said := stream.Fold{Only: stream.Answer}
 	for _, ev := range emitted {
 		said.Add(ev)
@@ -78,6 +81,12 @@ func (c *continuer) continueRun(r *engine.Run, req *chat.Request, emitted []stre
 // call may be known to a person alone.
 func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
 	r := c.team.registryOf(req.Principal.Tenant)
+	if req.Facts.ShownText != "" && r.team != nil {
+		return nil, errors.New("an agent of a team has emitted text")
+	}
+	if req.Facts.Seams == nil && c.flows.canRetract() {
+		req.Facts.Seams = new(chat.Seams)
+	}
 	if err := c.resumeRequest(r, req, states, before); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ type plainRun struct {
 	before  []stream.Event // those of the log, and what TakeOver has added
 	lacks   []stream.Event // the latter
 	frame   *stream.Frame  // nil: not prepared
+	shown   string         // of the answer at hand, which the model continues; else empty
 	lost    error          // why it cannot continue; nil: it can
 }
 
@@ -46,7 +47,11 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 		}
 		lacks = append(lacks, endOfAgentRun(run, fault.From(cancelledFault()), run.Began))
 	}
-	if text := said.Text(); len(text) > r.text && (r.text == 0 || !r.ofSeveral()) {
+	switch text := said.Text(); {
+	case len(text) <= r.text || r.text > 0 && r.ofSeveral():
+	case r.continuesText():
+		r.shown = text[r.text:]
+	default:
 		lacks = append(lacks, &stream.Reset{Accumulated: text[:r.text], Reason: stream.ResetTakenOver, Runes: utf8.RuneCountInString(text[r.text:])})
 	}
 	r.before = append(emitted, lacks...)
@@ -58,6 +63,12 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 // is held back, no text is sent before its end.
 func (r *plainRun) ofSeveral() bool {
 	return len(r.states) > 0 && len(r.states[""]) == 0 && len(r.states[chat.SavedDelivery]) == 0
+}
+
+// continuesText reports whether the model continues text of an incomplete answer, because no reader
+// can be shown that it does not count. A structured answer, and the texts of several agents, end.
+func (r *plainRun) continuesText() bool {
+	return !r.retracts && !r.ofSeveral() && len(r.states[chat.SavedDelivery]) == 0 && r.request.Answer == nil
 }
 
 // TimeOut implements Run: a plain turn does not wait for a person.
@@ -86,9 +97,9 @@ func (r *plainRun) checkContinuable(kept stored, silent time.Duration) error {
 	switch {
 	case said.Size < r.text && !r.ofSeveral():
 		return fmt.Errorf("%w: its log lacks text", errSaved)
-	case (said.Size > r.text || said.Size > 0 && r.ofSeveral()) && !r.retracts:
+	case (said.Size > r.text || said.Size > 0 && r.ofSeveral()) && !r.retracts && !r.continuesText():
 		return fmt.Errorf("%w: who reads it cannot be shown that text does not count any more", errSaved)
-	case said.Size > r.text && countResets(kept) >= stream.MaxResets:
+	case said.Size > r.text && r.retracts && countResets(kept) >= stream.MaxResets:
 		return fmt.Errorf("%w: its answer was begun again too often", errSaved)
 	}
 	return nil
@@ -204,6 +215,9 @@ func (r *plainRun) prepareTurn(t *Turn, kept stored) (err error) {
 	r.lacks = r.TakeOver(r.before)
 	req := r.request
 	req.Task, req.Turn, req.Facts.Retracts = t.task, t.id, r.retracts
+	if r.shown != "" {
+		req.Facts.ShownText, req.Facts.Seams = r.shown, new(chat.Seams)
+	}
 	r.frame, err = r.turns.Continue(req, r.states, r.before)
 	return err
 }

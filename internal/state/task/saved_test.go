@@ -379,7 +379,7 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 		want  fault.Type // empty: it goes on
 	}{
 		"as it is":                         {Request{Retracts: true}, nil, new(rests), ""},
-		"readers that cannot follow":       {Request{}, nil, new(rests), fault.TurnLost},
+		"readers that cannot follow":       {Request{}, nil, new(rests), ""},
 		"four processes have failed":       {Request{Retracts: true}, push(strings.Repeat(claim, 4)), new(rests), ""},
 		"five processes have failed":       {Request{Retracts: true}, push(strings.Repeat(claim, 5)), new(rests), fault.TurnLost},
 		"five, and a step between":         {Request{Retracts: true}, push(strings.Repeat(claim, 5) + `{"text":6,"state":{}}`), new(rests), ""},
@@ -723,19 +723,33 @@ func TestTextIsTakenBack(t *testing.T) {
 		saved savedTurn
 		want  string // what stays; "-": nothing is taken back
 	}{
-		{savedTurn{}, ""},
-		{savedTurn{text: 5, states: map[string][][]byte{"": {{}}}}, "One. "},
-		{savedTurn{text: 9, states: map[string][][]byte{"": {{}}}}, "-"},
-		{savedTurn{text: 0, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, ""},
-		{savedTurn{text: 5, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, "-"},
-		{savedTurn{text: 9, states: map[string][][]byte{"team:": {{}}, chat.SavedDelivery: {{}}}}, "-"},
+		{savedTurn{retracts: true}, ""},
+		{savedTurn{retracts: true, text: 5, states: map[string][][]byte{"": {{}}}}, "One. "},
+		{savedTurn{retracts: true, text: 9, states: map[string][][]byte{"": {{}}}}, "-"},
+		{savedTurn{retracts: true, text: 0, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, ""},
+		{savedTurn{retracts: true, text: 5, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, "-"},
+		{savedTurn{retracts: true, text: 9, states: map[string][][]byte{"team:": {{}}, chat.SavedDelivery: {{}}}}, "-"},
 	} {
 		stays := "-"
-		for _, ev := range (&plainRun{savedTurn: &tt.saved}).TakeOver(log) {
+		for _, ev := range (&plainRun{savedTurn: &tt.saved, request: new(chat.Request)}).TakeOver(log) {
 			stays = ev.(*stream.Reset).Accumulated
 		}
 		if stays != tt.want {
 			t.Errorf("%+v: %q stays, want %q", tt.saved, stays, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		saved savedTurn
+		shown string
+	}{
+		{savedTurn{}, "One. Two."},
+		{savedTurn{text: 5, states: map[string][][]byte{"": {{}}}}, "Two."},
+		{savedTurn{text: 9, states: map[string][][]byte{"": {{}}}}, ""},
+		{savedTurn{text: 5, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, ""},
+	} {
+		run := &plainRun{savedTurn: &tt.saved, request: new(chat.Request)}
+		if lacks := run.TakeOver(log); len(lacks) > 0 || run.shown != tt.shown {
+			t.Errorf("%+v: %q is continued, want %q; the log lacks %v", tt.saved, run.shown, tt.shown, lacks)
 		}
 	}
 }

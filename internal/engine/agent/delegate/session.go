@@ -55,6 +55,7 @@ func (d *Agents) newSession(id string, asked task, callers []string, inner *agen
 		s.req.Facts.Saving = nil
 		s.req.Facts.Guard = newGuard(saving, inner.CallID, saving.Before[SavedCalls+inner.CallID])
 	}
+	s.req.Facts.ShownText = ""   // it is the caller's
 	s.req.Facts.Retracts = false // its text is shown as inner, of which nothing can be taken back
 	if inner.Continued != nil {
 		if err := s.resumeSession(inner.Continued); err != nil {
