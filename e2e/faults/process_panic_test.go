@@ -25,7 +25,7 @@ const panicWord = "canary-of-a-panic-"
 // panics are lines behind which the gateway of these tests has others, which panic when they are
 // asked to: nothing from outside makes a panic.
 var panics = map[string][2]string{
-	"handlers/tools.go": {"	ro.readable(\"/tools\", reading, func(w http.ResponseWriter, r *http.Request) error {\n", `
+	"handlers/tools.go": {"	ro.routeRead(\"/tools\", reading, func(w http.ResponseWriter, r *http.Request) error {\n", `
 	if r.URL.RawQuery == "half" {
 		_, _ = w.Write([]byte("half a rep"))
 		_ = http.NewResponseController(w).Flush()
@@ -34,7 +34,7 @@ var panics = map[string][2]string{
 		panic("` + panicWord + `" + r.URL.RawQuery)
 	}
 `},
-	"internal/engine/agent/turn.go": {"func (t *turn) chunk(c *chat.Chunk) error {\n", `
+	"internal/engine/agent/turn.go": {"func (t *turn) acceptChunk(c *chat.Chunk) error {\n", `
 	if len(c.Parts) > 0 && c.Parts[0].Text == "panic" {
 		panic("` + panicWord + `stream")
 	}

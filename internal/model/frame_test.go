@@ -143,7 +143,7 @@ func TestMetricsNameTheModel(t *testing.T) {
 			}
 		}
 	}
-	if !maps.Equal(tokens, map[string]float64{"input of fast": 7, "cached of fast": 0, "output of fast": 0, "thinking of fast": 0}) {
+	if !maps.Equal(tokens, map[string]float64{"input of fast": 7, "cached of fast": 0, "output of fast": 0, "thinking of fast": 0, "cache_written of fast": 0}) {
 		t.Errorf("tokens %v", tokens)
 	}
 	if !maps.Equal(labels, map[string]string{"outcome": "ok", "model": "fast"}) {
