@@ -72,7 +72,7 @@ func everyEvent() []stream.Event {
 		&failure,
 		&stream.NodeRun{NodeID: "n", Type: "agent", Status: stream.NodeStarted, Attempt: 1},
 		&stream.NodeRun{NodeID: "n", Type: "agent", Status: stream.NodeFailed, Attempt: 1, Iteration: 2, Millis: new(int64), Output: "<b>\u2028\n\n", ErrorType: fault.WorkflowLimit},
-		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
+		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable", Continued: true},
 		&stream.Quality{
 			Phase: stream.Validating, Attempt: 1, Millis: 2, Plan: jsontext.Value(`{"steps":["\u2028"]}`), Chars: 3,
 			Passed: []string{"a"}, Failed: []string{"b\n"},
@@ -91,6 +91,7 @@ func everyEvent() []stream.Event {
 		&stream.ToolRequired{Call: call("e")},
 		&fatal,
 		&stream.Done{
+			Seams:     []stream.Seam{{At: 4, Key: "spare", Reason: "unavailable"}},
 			Takeovers: 1, Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
 			Agents: []stream.AgentOutcome{{AgentID: "light-agent", Success: true, Millis: 12}}, Route: 4, Asker: "light-agent",
@@ -149,7 +150,7 @@ func TestEveryEventIsWalked(t *testing.T) {
 		if strings.HasSuffix(f, "_test.go") {
 			continue
 		}
-		for _, m := range regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)\) event\(\)`).FindAllStringSubmatch(readText(t, f), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)\) markEvent\(\)`).FindAllStringSubmatch(readText(t, f), -1) {
 			want[m[1]] = true
 		}
 	}

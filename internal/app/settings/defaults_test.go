@@ -56,7 +56,7 @@ func saidDefaults() []string {
 	return strings.Fields(`auth.keys auth.failures auth.anonymous.scopes auth.jwt.0.algorithms auth.jwt.0.leeway auth.jwt.0.types auth.jwt.0.scopes auth.jwt.0.scope_map
 		auth.jwt.0.claims.user auth.proxy.headers.user auth.proxy.scopes a2a.public_url agents.*.card agents.*.max_output_tokens agents.*.model router.model quality.judge.model quality.planner.model agents.*.name agents.*.prompt agents.*.timeout
 		budget.turn_tokens channels.*.extends channels.*.greeting mcpServers.*.identity mcpServers.*.timeout mcpServers.*.type models.*.api models.*.api_key
-		models.*.context_tokens models.*.endpoint models.*.max_output_tokens models.*.temperature models.*.timeout quality.criteria.0.channels
+		models.*.context_tokens models.*.endpoint models.*.max_output_tokens models.*.prefill models.*.temperature models.*.timeout quality.criteria.0.channels
 		quality.criteria.0.check quality.drafts router.clarification_template router.system_prompt router.user_template
 		style.emojis.max tasks.take_over style.texts.*.failure_text style.texts.*.greeting_text style.texts.*.sign_off_text workflows.*.answer workflows.*.edges.0.condition
 		workflows.*.entry_point workflows.*.nodes.*.input workflows.*.nodes.*.speak workflows.*.nodes.*.timeout workflows.*.retention_days`)

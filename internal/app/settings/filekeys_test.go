@@ -42,7 +42,7 @@ func TestKeysAreFields(t *testing.T) {
 		keysOfFields(reflect.TypeOf(of), fields)
 	}
 	read := map[string][]string{ // by name, by who reads them
-		"model": {"provider", "endpoint", "api_key", "headers", "turn_tokens"}, "servers": {"timeout", "cache"},
+		"model": {"provider", "endpoint", "api_key", "headers", "turn_tokens", "prefill"}, "servers": {"timeout", "cache"},
 		"quality": {"criteria", "check", "args", "planner", "judge"}, "router": {"prompt_file", "card", "quality", "rules", "match"},
 		"channel": {"channel", "extends", "markdown_features", "deliver"}, "a2a": {"public_url"}, "style": {"formatting"},
 		"task":     {"completed", "failed"}, // of a map
