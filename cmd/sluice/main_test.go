@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/internal/base/testnet"
+	"sluice/internal/base/config/configtest"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
 	if !gatewaytest.BeChild(main) {
-		testnet.Parallel(6)
+		configtest.Parallel(6)
 		goleak.VerifyTestMain(m)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"sluice/e2e/events"
 	built "sluice/e2e/process"
 	"sluice/e2e/scenario"
-	"sluice/internal/base/testnet"
+	"sluice/internal/base/config/configtest"
 )
 
 func TestMain(m *testing.M) {
-	testnet.Parallel(8)
+	configtest.Parallel(8)
 	os.Exit(built.Main(m))
 }
 

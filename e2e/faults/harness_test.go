@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/internal/base/testnet"
+	"sluice/internal/base/config/configtest"
 )
 
 func TestMain(m *testing.M) {
 	if beCrowdModel() { // this process is a model that a test has started
 		return
 	}
-	testnet.Parallel(8)
+	configtest.Parallel(8)
 	os.Exit(process.Main(m))
 }
 

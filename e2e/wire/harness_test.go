@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/internal/base/testnet"
+	"sluice/internal/base/config/configtest"
 )
 
 // patience bounds every wait for something that must come on a busy machine.
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	if serveStandard() { // this process is a server that a test has started
 		return
 	}
-	testnet.Parallel(6)
+	configtest.Parallel(6)
 	os.Exit(process.Main(m))
 }
 

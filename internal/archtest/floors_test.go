@@ -285,11 +285,11 @@ func strayEcho(tr *tree) (broken []string) {
 
 // strayEnvironment finds reads of flags and environment outside config, which
 // reports every fault at once, and cmd, which hands them to config. gatewaytest looks
-// what a test's child process is to be, and testnet sets a flag of package testing.
+// what a test's child process is to be.
 func strayEnvironment(tr *tree) (broken []string) {
 	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"}
 	for _, s := range tr.production() {
-		if inTrees(s.pkg, "internal/base/config", "cmd", "examples", "internal/app/gateway/gatewaytest", "internal/base/testnet", "tools/release") {
+		if inTrees(s.pkg, "internal/base/config", "cmd", "examples", "internal/app/gateway/gatewaytest", "tools/release") {
 			continue
 		}
 		named := map[string]bool{}

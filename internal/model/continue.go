@@ -137,7 +137,7 @@ func (r *relay) continueWith(l Link) error {
 
 // joinAnswer has a model continue the shown text in one of two ways.
 func (r *relay) joinAnswer(l Link, prefilled bool) error {
-	r.joint = joint{seam: newSeam(r.shownText, prefilled), way: wayAnchor}
+	r.joint = &joint{seam: newSeam(r.shownText, prefilled), way: wayAnchor}
 	if prefilled {
 		r.joint.way = wayPrefill
 	}
@@ -171,7 +171,7 @@ func (r *relay) continuingRequest(prefilled bool) *chat.ModelRequest {
 // forwardJoined hands on a chunk of a continuing answer, as far as it continues the shown text.
 // Thoughts and calls before the seam wait for the end, so that no front end ends its text there.
 func (r *relay) forwardJoined(c *chat.Chunk) error {
-	j, final := &r.joint, c.Finish != chat.FinishNone
+	j, final := r.joint, c.Finish != chat.FinishNone
 	clear(j.chunk.Parts)
 	j.chunk = chat.Chunk{Parts: j.chunk.Parts[:0], Finish: c.Finish, More: c.More, Maker: chat.SeamMaker}
 	for i := range c.Parts {

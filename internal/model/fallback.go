@@ -224,7 +224,7 @@ type relay struct {
 	pieces    []string // with continues: the shown text of the answer at hand
 	shownText string   // of the answers before: the next one continues it
 	broken    error    // why that text ended
-	joint     joint    // of the answer at hand, if it continues shown
+	joint     *joint   // of the answer at hand, if it continues shown
 }
 
 // askModel asks a model, and once more if it wrote a call that cannot be read.

@@ -222,13 +222,13 @@ var closingQuotes = map[rune]string{'«': "»", '“': "”", '"': `"`, '`': "`"
 // dropSpace drops the white space behind the seam that the shown text has already, and an anchor
 // that the answer repeats there once more. A shorter anchor may be a word that the text repeats.
 func (s *seam) dropSpace(final bool) bool {
-	text := strings.TrimLeftFunc(s.held, isSpaceOrQuote)
-	if text == "" && !final {
-		return false
-	}
 	if s.quote != "" && strings.HasPrefix(s.held, s.quote) {
 		s.drop(len(s.quote))
 		s.quote = ""
+	}
+	text := strings.TrimLeftFunc(s.held, isSpaceOrQuote)
+	if text == "" && !final {
+		return false
 	}
 	if utf8.RuneCountInString(s.anchor) >= anchorTail && s.dropped < anchorWithin && !repeatsItself(s.anchor) {
 		n, open := matchLoosely(text, s.anchor)

@@ -178,6 +178,7 @@ func TestSeamAnswers(t *testing.T) {
 		"anchor":              {shown, anchor + "sed.", "sed.", seamJoined},
 		"anchor twice":        {shown, anchor + " " + anchor + "sed.", "sed.", seamJoined},
 		"quoted anchor":       {shown, "«" + anchor + "»sed.", "sed.", seamJoined},
+		"anchor as code":      {shown + " \n", "`" + anchor + "` Six.", "Six.", seamJoined},
 		"behind 79":           {shown, strings.Repeat("x", 79) + anchor + "sed.", "sed.", seamJoined},
 		"behind 80":           {shown, strings.Repeat("x", 80) + anchor + "sed.", "", seamRefused},
 		"cut in its middle":   {shown, anchor[:len(anchor)/2], "", seamRefused},

@@ -160,6 +160,34 @@ func TestPresetKey(t *testing.T) {
 
 // A preset that needs a key and has none names the variable to set. A server of one's own and a
 // key that is written down as empty need none.
+// A broken answer continues by prefill where an API documents a member for it, or where the file says so.
+func TestPrefillOfAModel(t *testing.T) {
+	t.Parallel()
+	for fields, want := range map[string]bool{
+		"provider: mistral":               true,
+		"provider: vllm":                  true,
+		"provider: llamacpp":              true,
+		"provider: vllm, prefill: false":  false,
+		"provider: ollama":                false,
+		"provider: ollama, prefill: true": true,
+		"provider: openai":                false,
+		"provider: openai, api: chat":     false,
+		`provider: openai, api: chat, endpoint: "https://api.deepseek.com/beta"`: true,
+		`provider: openai, api: chat, endpoint: "https://api.deepseek.com/v1"`:   false,
+		`provider: openai, api: chat, endpoint: "https://example.com/beta"`:      false,
+		"provider: anthropic": false,
+	} {
+		if got := one(t, fields+", model: m", nil).Prefill; got != want {
+			t.Errorf("%s: prefill is %v, want %v", fields, got, want)
+		}
+	}
+	for _, fields := range []string{"provider: openai, prefill: true", "provider: anthropic, prefill: true", "provider: gemini, prefill: false"} {
+		if _, _, r := configured("models: {m: {"+fields+", model: m}}", nil); len(r.Faults) != 1 || !strings.Contains(lines(r)[0], "/models/m/prefill: belongs to") {
+			t.Errorf("%s: faults %q", fields, lines(r))
+		}
+	}
+}
+
 func TestMissingKeyOfAPreset(t *testing.T) {
 	t.Parallel()
 	for fields, want := range map[string]string{

@@ -6,12 +6,12 @@ import (
 	"go.uber.org/goleak"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/internal/base/testnet"
+	"sluice/internal/base/config/configtest"
 )
 
 func TestMain(m *testing.M) {
 	if !gatewaytest.BeChild(nil) {
-		testnet.Parallel(6)
+		configtest.Parallel(6)
 		goleak.VerifyTestMain(m)
 	}
 }

@@ -43,11 +43,14 @@ func everything(t *testing.T) *gateway.Gateway {
 // isOpen says whether everybody may read a path: probes, the page with its files, and cards.
 func isOpen(path string) bool {
 	return path == "/" || path == "/healthz" || path == "/readyz" || strings.HasSuffix(path, "/.well-known/agent-card.json") ||
-		strings.Count(path, "/") == 1 && strings.Contains(path, ".") || pageFile.MatchString(path)
+		isOfPage(strings.TrimPrefix(path, "/"))
 }
 
-// pageFile matches the paths of the page's files in folders.
-var pageFile = regexp.MustCompile(`^/(wire|model|view|dev|vendor|locale)/[^:]+\.(js|css|svg|woff2|txt|md|json)$`)
+// isOfPage reports whether a path names a file of the page.
+func isOfPage(name string) bool {
+	info, err := fs.Stat(web.Files(), name)
+	return err == nil && !info.IsDir()
+}
 
 // wantedScopes says which scopes open a path, by the contract.
 func wantedScopes(method, path string) string {

@@ -149,8 +149,8 @@ func (m *Models) wrapTransport(given http.RoundTripper) http.RoundTripper {
 }
 
 // chainFallbacks puts the fallbacks behind the models that have some. A model whose broken answers
-// go on is a chain by itself. Only the first model's own
-// list counts, so a chain is made of models, never of chains.
+// go on is a chain by itself. Only the first model's own list counts, so a chain is made of models,
+// never of chains.
 func (m *Models) chainFallbacks() error {
 	windows := map[string]int{}
 	single := maps.Clone(m.links)

@@ -187,7 +187,7 @@ func (s *strictServer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A server that refuses marks on results loses these alone. A server without marks loses all of
 // them with the first refusal, if the request had no results.
-func TestMarksAreLearnedAway(t *testing.T) {
+func TestRefusedMarksAreLearned(t *testing.T) {
 	t.Parallel()
 	const onResult = `found b0"` + explicitMark
 	for name, tt := range map[string]struct {

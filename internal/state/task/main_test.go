@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/internal/base/testnet"
+	"sluice/internal/base/config/configtest"
 )
 
 func TestMain(m *testing.M) {
-	testnet.Parallel(8)
+	configtest.Parallel(8)
 	goleak.VerifyTestMain(m)
 }

@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/internal/base/testnet"
+	"sluice/internal/base/config/configtest"
 )
 
 func TestMain(m *testing.M) {
-	testnet.Parallel(6)
+	configtest.Parallel(6)
 	goleak.VerifyTestMain(m)
 }
