@@ -96,6 +96,7 @@ func (c *catalogue) showAgent(w http.ResponseWriter, tenant, id string) error {
 type Workflow struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`
+	Examples    []string       `json:"examples"` // never null
 	Kind        string         `json:"kind,omitempty"`
 	Entry       string         `json:"entry_point"`
 	Nodes       []WorkflowNode `json:"nodes"`

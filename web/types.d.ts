@@ -64,7 +64,7 @@ interface NodeRun {
   output?: string; error_type?: string;
 }
 /** A workflow as GET /workflows has it. */
-interface Workflow { name: string; description?: string; nodes: { id: string; type: string; agent?: string; tool?: string }[]; edges: { from: string; to: string; condition?: string; match?: string }[]; }
+interface Workflow { name: string; description?: string; examples: string[]; nodes: { id: string; type: string; agent?: string; tool?: string }[]; edges: { from: string; to: string; condition?: string; match?: string }[]; }
 /** What is done with an answer before it is sent. */
 interface Quality { phase: string; attempt: number; elapsed_ms: number; chars?: number; passed?: string[]; failed?: string[]; }
 interface Criterion { id: string; by: 'code' | 'judge'; must: boolean; planned?: boolean; passed: boolean | null; not_applicable?: boolean; failed_first?: boolean; }

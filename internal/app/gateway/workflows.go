@@ -66,7 +66,7 @@ func (m *flowMaker) newWorkflows(list []*graph.Workflow, team []router.AgentSpec
 // describeFlow returns the reply of GET /workflows about a workflow.
 func describeFlow(w *graph.Workflow) handlers.Workflow {
 	d := w.Definition()
-	t := handlers.Workflow{Name: d.Name, Description: d.Description, Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
+	t := handlers.Workflow{Name: d.Name, Description: d.Description, Examples: notNull(d.Examples), Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
 	for _, n := range d.Nodes {
 		t.Nodes = append(t.Nodes, handlers.WorkflowNode{ID: n.ID, Type: string(n.Type), Agent: n.Agent, Tool: n.Tool})
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/state/task"
@@ -17,6 +18,7 @@ import (
 type exportWorkflow struct {
 	Name          string                `json:"name"`
 	Description   string                `json:"description,omitempty"`
+	Examples      []string              `json:"examples,omitempty"`
 	Patterns      []string              `json:"patterns"` // of its agent nodes
 	Nodes         map[string]exportNode `json:"nodes"`
 	Edges         []exportEdge          `json:"edges"`
@@ -62,6 +64,9 @@ func exportedWorkflow(d *graph.Definition, w written) exportWorkflow {
 		Name: d.Name, Description: w.textAt(d.Description, "workflows", d.Name, "description"), Patterns: []string{}, Nodes: map[string]exportNode{}, Edges: []exportEdge{},
 		Entry: d.Entry, Checkpoints: d.Checkpoints, MaxIterations: d.MaxIterations, Answer: d.Answer, Kind: d.Kind,
 		RetentionDays: d.RetentionDays, Timeout: d.Timeout.Seconds(),
+	}
+	for i, example := range d.Examples {
+		out.Examples = append(out.Examples, w.textAt(example, "workflows", d.Name, "examples", strconv.Itoa(i)))
 	}
 	for _, n := range d.Nodes {
 		of := func(value, key string) string { return w.textAt(value, "workflows", d.Name, "nodes", n.ID, key) }

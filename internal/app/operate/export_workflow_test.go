@@ -17,6 +17,7 @@ mcpServers: {bank: {command: run}}
 workflows:
   flow:
     description: "Of ${WHERE}"
+    examples: ["Ask ${WHERE}", Pay 5 EUR]
     kind: debug
     retention_days: 3
     timeout: 90s
@@ -46,7 +47,7 @@ func TestExportedWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(`{
-		"name": "flow", "description": "Of ${WHERE}", "patterns": ["react", "reflection"], "kind": "debug", "retention_days": 3, "timeout_seconds": 90,
+		"name": "flow", "description": "Of ${WHERE}", "examples": ["Ask ${WHERE}", "Pay 5 EUR"], "patterns": ["react", "reflection"], "kind": "debug", "retention_days": 3, "timeout_seconds": 90,
 		"entry_point": "first", "max_iterations": 50,
 		"nodes": {
 			"first": {"type": "agent", "agent": "a", "input": "Begin at ${WHERE}", "pattern": "react", "output": [{"field": "routing_key", "expression": "result.text"}]},

@@ -216,7 +216,7 @@ func TestImportOfDocuments(t *testing.T) {
 		"agents/writer.json":     `{"name": "writer", "role": "Writes", "system_prompt": "Cost: $${5}", "tools": [], "max_iterations": 10, "temperature": 0.7, ` + big + `, "color": "red"}`,
 		"agents/critic.json":     `{"name": "critic", "role": "Judges", "system_prompt": "Judge.", "tools": ["search"], "llm_config": {"endpoint": "http://localhost:9999/v1", "model": "small", "api_key": "sk-canary-0123456789"}}`,
 		"agents/other.json":      `{"name": "other", "role": "Helps", "system_prompt": "Help.", "tools": [], "llm_config": {"endpoint": "https://api.mistral.ai/v1", "model": "small", "api_key": "MISTRAL_KEY"}}`,
-		"workflows/report.json": `{"name": "report", "patterns": ["react", "reflection"], "entry_point": "find", "max_iterations": 50, "checkpoints": ["write"],
+		"workflows/report.json": `{"name": "report", "examples": ["Report on tides"], "patterns": ["react", "reflection"], "entry_point": "find", "max_iterations": 50, "checkpoints": ["write"],
 			"nodes": {"find": {"type": "agent", "agent": "researcher"}, "ok": {"type": "human"}, "look": {"type": "tool", "tool": "files/read"}, "write": {"type": "agent", "agent": "writer"}},
 			"edges": [{"from": "find", "to": "look"}, {"from": "look", "to": "ok", "condition": "!result.is_error"}, {"from": "ok", "to": "write", "condition": null}]}`,
 		"config/mcp_servers.yaml": `

@@ -24,7 +24,7 @@ func (im *importing) importWorkflow(name string, doc members) {
 	for id, node := range membersOf(doc["nodes"]) {
 		nodes[id] = im.nodeSection(name, id, membersOf(node))
 	}
-	known := []string{"description", "checkpoints", "entry_point", "answer", "kind", "retention_days", "max_iterations", "agent", "critic"}
+	known := []string{"description", "examples", "checkpoints", "entry_point", "answer", "kind", "retention_days", "max_iterations", "agent", "critic"}
 	out := im.renameMembers(name, withoutMembers(doc, "name", "patterns", "nodes", "edges", "timeout_seconds"), nil, known...)
 	if len(itemsOf(out["checkpoints"])) == 0 {
 		delete(out, "checkpoints")

@@ -34,7 +34,10 @@ const (
 type Definition struct {
 	Name        string `json:"name" key:"@"`
 	Description string `json:"description,omitempty" key:"description"`
-	Kind        string `json:"kind,omitempty" key:"kind"`
+	// Examples are requests for it. They are shown to people, so the stored form omits them: a run
+	// stays pinned to the same definition if they change.
+	Examples []string `json:"-" key:"examples"`
+	Kind     string   `json:"kind,omitempty" key:"kind"`
 	// RetentionDays is how long a run's records are kept; nil: as the policy says.
 	RetentionDays *int `json:"retention_days,omitempty" key:"retention_days"`
 	// Answer is the node whose text is the answer; empty: all end nodes.

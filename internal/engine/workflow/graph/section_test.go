@@ -123,6 +123,19 @@ func TestStoredDefinitionIsReadBack(t *testing.T) {
 	}
 }
 
+// Examples are for people: runs stay pinned to the same definition when they change.
+func TestExamplesAreNotStored(t *testing.T) {
+	t.Parallel()
+	plain, with := mustRead(t, refund), mustRead(t, strings.Replace(refund, "    nodes:", "    examples: [Refund 30 EUR, Pay me back]\n    nodes:", 1))
+	if got := with.Definition().Examples; !cmp.Equal(got, []string{"Refund 30 EUR", "Pay me back"}) {
+		t.Errorf("got %q", got)
+	}
+	_, sum := plain.Stored()
+	if _, other := with.Stored(); other != sum {
+		t.Error("examples change the stored definition")
+	}
+}
+
 // Each line of a case that ends with "#" and texts has just the faults that they begin.
 func TestFaults(t *testing.T) {
 	t.Parallel()
