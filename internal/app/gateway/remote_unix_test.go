@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/task"
@@ -31,11 +33,14 @@ type faraway struct {
 	mu    sync.Mutex // guards the fields below
 	calls map[string]int
 	over  bool
+	open  map[net.Conn]bool
 }
 
 func openFaraway(t *testing.T) *faraway {
-	f := &faraway{calls: map[string]int{}}
-	s := httptest.NewServer(f)
+	f := &faraway{calls: map[string]int{}, open: map[net.Conn]bool{}}
+	s := httptest.NewUnstartedServer(f)
+	s.Config.ConnState = f.track
+	s.Start()
 	t.Cleanup(s.Close)
 	f.url = s.URL
 	return f
@@ -51,6 +56,32 @@ func (f *faraway) called(method string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[method]
+}
+
+// track counts the connections that are open.
+func (f *faraway) track(c net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open[c] = true; state == http.StateClosed {
+		delete(f.open, c)
+	}
+}
+
+// settle waits until all that a killed process has sent is counted. Connections are accepted in the
+// order in which they were made, so the reply to a new one shows that all earlier ones are known.
+func (f *faraway) settle(t *testing.T) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	reply, err := client.Get(f.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reply.Body.Close()
+	testnet.Eventually(t, "the connections of the killed process are closed", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.open) == 0
+	})
 }
 
 // ServeHTTP implements http.Handler.
@@ -148,6 +179,7 @@ func remoteKilledAt(t *testing.T, redis, input, want string, at int) (over, take
 	if over {
 		return true, false
 	}
+	far.settle(t)
 	in, id, first := c.left(t)
 	if id == "" {
 		return false, false
