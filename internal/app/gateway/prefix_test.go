@@ -21,7 +21,8 @@ func behindPrefix(t *testing.T, base string, keepsHost bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	// A transport of its own: a server of another test that ends closes connections of the shared one.
+	proxy := &httputil.ReverseProxy{Transport: gatewaytest.NewClient(t).Transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		if keepsHost {
 			r.Out.Host = r.In.Host
