@@ -49,7 +49,6 @@ interface Problem {
   status: number; // 0: hidden by EventSource
   error_type: string; detail: string; errors: { field: string; code: string; message: string }[]; request_id?: string; retry_after_ms?: number;
 }
-interface Start { request_id: string; model: string; conversation_id?: string; protocol: string; task_id?: string; turn_id?: string }
 /** Who is to answer, in a turn of a team. */
 interface Route { request_id: string; decision: 'route' | 'clarify' | 'fallback'; agent_id: string; additional_agents: string[]; confidence: number; reasoning?: string; method: string; duration_ms: number; }
 /** An agent's part in a turn of a team. */
@@ -70,7 +69,6 @@ interface Quality { phase: string; attempt: number; elapsed_ms: number; chars?: 
 interface Criterion { id: string; by: 'code' | 'judge'; must: boolean; planned?: boolean; passed: boolean | null; not_applicable?: boolean; failed_first?: boolean; }
 /** What became of the checks. */
 interface Receipt { passed: boolean; outcome: string; refined: boolean; criteria: Criterion[]; ms: { plan: number; format: number; check: number; judge: number; refine: number; held: number }; }
-interface Channel { name: string; extends: string }
 /** One message of a channel. */
 interface ChannelMessage {
   channel: string; sequence: number; total: number; content: string; content_type: string; continuation_indicator?: string; encoding?: string; segments?: number; units?: number;
@@ -82,8 +80,6 @@ interface CardElement {
   firstRowAsHeaders?: boolean; // of a table; none: true
   items?: CardElement[]; body?: CardElement[];
 }
-interface Thinking { request_id: string; content: string }
-interface Delta { request_id: string; delta: string }
 interface ToolCall {
   request_id: string; agent_id?: string; call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>;
   status: 'in_progress' | 'progress' | 'completed' | 'failed' | 'unknown'; duration_ms?: number; result?: string; truncated?: boolean; error?: string;
@@ -147,3 +143,63 @@ interface Tool {
   annotations: { title?: string; readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean }; fallback?: string;
 }
 interface Schema { type?: string | string[]; description?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[]; default?: unknown; }
+
+// Names of modules that others use in their types.
+type Child = import('./vendor/preact.js').Child;
+type Signal<T> = import('./vendor/signals.js').Signal<T>;
+type Token = import('./vendor/marked.js').Tokens.Generic;
+type Links = import('./vendor/marked.js').Links;
+type EventName = import('./wire/events.js').EventName;
+type Listener = import('./wire/transport.js').Listener;
+type Kept = import('./wire/talk.js').Kept;
+type Tree = import('./model/tree.js').Tree;
+type TurnRecord = import('./model/record.js').TurnRecord;
+type Turn = import('./model/turn.js').Turn;
+type Conversation = import('./model/conversation.js').Conversation;
+type Question = import('./model/question.js').Question;
+
+// A turn as its events are folded: see model/tree.js.
+type BranchKind = 'turn' | 'agent' | 'node' | 'delegate' | 'draft';
+type BranchState = 'next' | 'running' | 'retrying' | 'done' | 'failed' | 'stopped' | 'waiting' | 'skipped' | 'lost' | 'struck';
+interface Branch {
+  kind: BranchKind; name: string; type: string; state: BranchState; attempt: number; parts: Part[];
+  id: string; // of its kind: a node's, a session's, an agent's, the number of a draft
+  ms: number | undefined; // how long it worked
+  note: string; // why it failed, or was written again
+  task: string; // of a sub-agent
+}
+interface TextPart {
+  kind: 'text'; text: string; done: boolean; role: '' | 'output' | 'earlier';
+  cuts: number; // how often some of it was taken back
+  copy: boolean; // it is in the answer as well
+}
+interface ThoughtsPart { kind: 'thoughts'; text: string; done: boolean }
+interface ToolPart {
+  kind: 'tool'; call: ToolCall; lost: boolean; notice: Fault | null;
+  whole: string; // a result that the call had cut
+  agent: boolean; // it is a sub-agent's, which has a block
+}
+interface ForkPart { kind: 'fork'; what: BranchKind; branches: Branch[] }
+interface ChecksPart {
+  kind: 'checks'; phases: { phase: string; attempt: number; elapsed: number; chars: number; failed: boolean }[]; receipt: Receipt | null;
+  open: boolean; // the last phase goes on
+  passed: string[]; failed: string[]; // ids of criteria
+}
+type Part = TextPart | ThoughtsPart | ToolPart | ForkPart | ChecksPart | { kind: 'change'; key: string; model: string; previous: string; reason: string }
+  | { kind: 'fault'; fault: Fault } | { kind: 'route'; route: Route } | { kind: 'message'; message: ChannelMessage } | { kind: 'approval'; approval: Approval } | { kind: 'graph' };
+interface Attribution { session_id?: string; node_id?: string; agent_id?: string }
+
+/** A row of a trace: see model/timeline.js. Times are milliseconds since the begin of the trace. */
+interface Row {
+  id: string; name: string; from: number; step: TraceStep | null; call: TraceCall | null; status: '' | 'warning' | 'error';
+  kind: string; // a step's name; tool and wait are no steps
+  level: number; // from 1
+  ms: number; // as long as is known
+  open: boolean; // it has no end yet
+  isMeasured: boolean; // false: it has ended, and nobody has measured when
+  word: string; // for the status; empty: all is well
+  lane: number; lanes: number; // from 1, of rows that worked at the same time; 0: it was alone
+  parent: boolean; // there are rows below it
+}
+interface Gap { from: number; to: number; inside: boolean } // In it nothing was told; inside: of a turn.
+interface Scale { gaps: Gap[]; end: number; at: (ms: number) => number } // at: from 0 to 100

@@ -123,7 +123,7 @@ export function decided(route) {
   return `Asked ${listed([route.agent_id, ...route.additional_agents])}.`;
 }
 
-/** @type {Map<import('./model/branch.js').State, string>} the state of a branch */
+/** @type {Map<BranchState, string>} the state of a branch */
 export const states = new Map([['next', 'is next'], ['running', 'works'], ['retrying', 'tries again'], ['done', 'done'], ['failed', 'did not work'],
   ['stopped', 'stopped'], ['waiting', 'waits for a person'], ['skipped', 'skipped'], ['lost', 'its end was not seen'], ['struck', '']]);
 

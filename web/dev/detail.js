@@ -4,9 +4,6 @@ import { h } from '../view/h.js';
 import { Facts } from '../view/icon.js';
 import { counted, duration, endings, number, pretty, span } from '../words.js';
 
-/** @typedef {import('../model/timeline.js').Row} Row */
-/** @typedef {import('../vendor/preact.js').Child} Child */
-
 // Questions of the gateway's own to a model. A trace has none of their texts: a withheld draft would
 // be among them.
 const ours = ['router', 'planner', 'judge', 'refinement', 'critic', 'structured'];

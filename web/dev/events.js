@@ -11,7 +11,7 @@ const single = 5; // rows for a run of events of one kind
 const page = 100; // events that the row of a run shows at a time
 const most = 500; // rows
 
-export function Events(/** @type {{ turn: import('../model/turn.js').Turn | null }} */ { turn }) {
+export function Events(/** @type {{ turn: Turn | null }} */ { turn }) {
   const [kind, setKind] = useState('');
   const [text, setText] = useState('');
   const record = turn?.record;

@@ -6,7 +6,7 @@ import { Copy, Facts } from '../view/icon.js';
 import { trial } from '../view/state.js';
 import { pretty } from '../words.js';
 
-export function Request(/** @type {{ turn: import('../model/turn.js').Turn | null }} */ { turn }) {
+export function Request(/** @type {{ turn: Turn | null }} */ { turn }) {
   const record = turn?.record;
   const id = record?.requestId ?? '';
   return h('div', { 'data-testid': 'request' },

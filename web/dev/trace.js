@@ -8,9 +8,6 @@ import { Icon } from '../view/icon.js';
 import { about, counted, span } from '../words.js';
 import { Detail, gistOf, isModel, Table, timeOf } from './detail.js';
 
-/** @typedef {import('../model/timeline.js').Row} Row */
-/** @typedef {import('../model/timeline.js').Scale} Scale */
-
 const many = 200; // rows: of more, deep ones are folded at first
 const shown = 3; // levels that are not
 const most = 2000; // rows that are open at first

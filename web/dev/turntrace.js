@@ -11,8 +11,6 @@ import { costOf, dollars } from './prices.js';
 import { readTrace } from './read.js';
 import { TraceView } from './trace.js';
 
-/** @typedef {import('../model/turn.js').Turn} Turn */
-
 const every = 250; // milliseconds between two drawings of a turn that runs
 
 export function TurnTrace(/** @type {{ turn: Turn | null }} */ { turn }) {
@@ -37,7 +35,7 @@ export function TurnTrace(/** @type {{ turn: Turn | null }} */ { turn }) {
     known && task ? h('p', { class: 'soft small' }, 'Task ', h('code', { 'data-testid': 'trace-task' }, task)) : own && !isRunning ? h('p', { class: 'soft small' }, 'Bars begin when their events reached this page. The gateway measured tools, and models where it can be told.') : null);
 }
 
-/** The messages of turns, by their ids. @param {import('../model/record.js').TurnRecord | null} record @returns {Record<string, string>} */
+/** The messages of turns, by their ids. @param {TurnRecord | null} record @returns {Record<string, string>} */
 const inputsOf = (record) => (record ? { ...inputsOf(record.after), [record.turn || 'turn']: record.ask.input } : {});
 
 function Figures(/** @type {{ turn: Turn, trace: Trace | null, now: number }} */ { turn, trace, now }) {

@@ -2,13 +2,11 @@
 
 import { computed, signal } from '../vendor/signals.js';
 import { call } from '../wire/credential.js';
-import { Feed } from '../wire/feed.js';
+import { ask, Feed } from '../wire/feed.js';
 import * as gateway from '../wire/gateway.js';
-import { recall } from '../wire/memory.js';
-import { changeTalk, forgetTalk, noteTalk, recallTalk, talks } from '../wire/talk.js';
+import { changeTalk, forgetTalk, noteTalk, recall, recallTalk, talks } from '../wire/talk.js';
 import { Conversation } from './conversation.js';
 import { beginning, titleOf } from './past.js';
-import { ask } from '../wire/feed.js';
 
 /** @typedef {{ id: string, at: number, title: string, state?: string }} Entry  of the list */
 

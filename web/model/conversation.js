@@ -4,6 +4,8 @@
 import { signal } from '../vendor/signals.js';
 import * as gateway from '../wire/gateway.js';
 import { keepTalk, recallTalk, setting } from '../wire/talk.js';
+import { newKey } from '../wire/transport.js';
+import { historyOf } from './history.js';
 import { readTalk } from './past.js';
 import { Question, spokenOf } from './question.js';
 import { TurnRecord } from './record.js';
@@ -30,13 +32,12 @@ export class Conversation {
   /** @type {Turn | null} that was begun last */
   #latest = null;
   #isRead = false;
-  #session;
+  #session = new Session((record) => this.#begin(record), () => gateway.keeps.peek());
 
   /** @param {Watch} watch @param {string} [id]  none: it is new */
   constructor(watch, id) {
     this.watch = watch;
-    this.#session = new Session((record) => this.#begin(record), () => gateway.keeps.peek(), () => (setting('name') ? { user_name: String(setting('name')) } : {}), id);
-    this.id = this.#session.conversation;
+    this.id = id ?? `conv_${newKey()}`;
     this.isNew = id === undefined;
     if (id) this.#restore(recallTalk(id));
   }
@@ -73,13 +74,14 @@ export class Conversation {
     const first = this.chain(turn)[0];
     const { agent, workflow, channel, drafts } = first.record?.ask ?? /** @type {Partial<Ask>} */ ({});
     const above = this.#all.above(first);
-    return this.#run({ history: [], ...this.#ask(text ?? first.input, above, { ...(agent ? { agent } : {}), ...(workflow ? { workflow } : {}), ...(channel ? { channel } : {}), ...(drafts ? { drafts } : {}) }) }, above);
+    return this.#run({ history: [], ...this.#ask(text ?? first.input, above, { agent, workflow, channel, drafts }) }, above);
   }
 
   /** @param {string} text @param {Turn | null} above @param {Choice} choice @returns {Ask} */
   #ask(text, above, choice) {
-    this.#session.goOnWith(this.id, talkOf(this.#all.upTo(above)));
-    return { ...this.#session.ask(text), ...choice };
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const history = historyOf(talkOf(this.#all.upTo(above)));
+    return { input: text, conversation_id: this.id, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...(setting('name') ? { user_name: String(setting('name')) } : {}), ...(history.length > 0 ? { history } : {}), ...choice };
   }
 
   /** @param {Ask} ask @param {Turn | null} above @param {Via} [via] @param {Turn | null} [after]  the turn that it goes on with */
@@ -111,7 +113,6 @@ export class Conversation {
     this.isMissing.value = false;
     this.#drawPath();
     return {
-      identified: () => turn.changed(),
       show: (event, data) => {
         if (event === 'start' && data.task_id) gateway.keeps.value = true;
         turn.show(event, data);
@@ -138,7 +139,7 @@ export class Conversation {
     queueMicrotask(() => this.send(next.text, next.choice));
   }
 
-  /** Goes on with a turn that a reload has cut. @param {import('../wire/memory.js').Kept} kept */
+  /** Goes on with a turn that a reload has cut. @param {Kept} kept */
   resume(kept) {
     this.#above = this.last;
     if (kept.task && kept.turn) return this.#session.rejoin(kept);
@@ -186,20 +187,11 @@ export class Conversation {
     const turn = await this.#run(ask, this.last, 'fetch', asked);
     const { outcome } = turn ?? {};
     if (turn && outcome?.how === 'refused') {
-      this.#drop(turn, this.#all.above(turn));
+      this.#all.remove(turn); // it has said nothing
+      this.#drawPath();
       question.refuse(outcome.problem.status, fieldsOf(outcome.problem));
     } else question.accept(answer);
     gateway.readWaiting();
-  }
-
-  /** Takes a turn out that has said nothing. @param {Turn} turn @param {Turn | null} above */
-  #drop(turn, above) {
-    const others = this.#all.all.filter((t) => t !== turn);
-    const parents = new Map(others.map((t) => [t, this.#all.above(t)]));
-    this.#all = new Versions();
-    for (const t of others) this.#all.add(t, parents.get(t) ?? null);
-    if (above) for (const t of [...this.#all.upTo(above)]) this.#all.choose(t);
-    this.#drawPath();
   }
 
   /** Adds the turns that the gateway has of it and this page does not. @param {boolean} [isFresh]  also if they were read before */
@@ -231,14 +223,14 @@ export class Conversation {
 /** The faults of an answer, as its person can mend them. @param {Problem} problem */
 const fieldsOf = ({ errors, detail }) => (errors.length > 0 ? errors.map((e) => `${e.field} ${e.message}`).join('; ') : detail);
 
-/** The messages and answers of turns, each with those that it went on with as one. @param {Turn[]} turns @returns {Past[]} */
-export function talkOf(turns) {
-  /** @type {Past[]} */
+/** The messages and answers of turns, each with those that it went on with as one. @param {Turn[]} turns */
+function talkOf(turns) {
+  /** @type {{ input: string, answer: string }[]} */
   const talk = [];
-  for (const turn of turns) {
+  for (const { continues, input, answer } of turns) {
     const last = talk.at(-1);
-    if (turn.continues && last) last.answer += turn.answer;
-    else talk.push({ ...turn.stored, answer: turn.answer });
+    if (continues && last) last.answer += answer;
+    else talk.push({ input, answer });
   }
   return talk;
 }

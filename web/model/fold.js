@@ -1,20 +1,14 @@
 // The one place that makes of the events of a turn what is shown of it. There is no document
-// here: views draw from the branches (see branch.js), and of those what has changed.
+// here: views draw from the branches.
 
-import { count, open, partDrafts, walk, word } from './branch.js';
 import { Calls } from './calls.js';
 import { Checking } from './checks.js';
 import { Reply } from './reply.js';
-import { Tree } from './tree.js';
-import { decided, states } from '../words.js';
+import { closeTexts, count, open, partDrafts, Tree, walk, word } from './tree.js';
 
-/** @typedef {import('../wire/events.js').EventName} EventName */
-/** @typedef {import('./branch.js').Branch} Branch */
-/** @typedef {import('./branch.js').State} State */
-/** @typedef {import('./tree.js').Attribution} Attribution */
 /** @typedef {{ id?: string, event: string, data: any }} Came */
 
-/** @type {Map<string, State>} by what agents and nodes report */
+/** @type {Map<string, BranchState>} by what agents and nodes report */
 const reported = new Map([['started', 'running'], ['retrying', 'retrying'], ['completed', 'done'], ['failed', 'failed'], ['cancelled', 'stopped'],
   ['waiting', 'waiting'], ['skipped', 'skipped']]);
 
@@ -29,7 +23,7 @@ export class Fold {
   #reply = new Reply(this.#tree);
   #last = { stream: '', number: -1, event: '', data: /** @type {any} */ ({}) }; // the last event that brought an id
 
-  /** @type {Record<EventName, (data: any) => string | void>} what becomes of an event; the text is for people who listen to the page */
+  /** @type {Record<EventName, (data: any) => void>} what becomes of an event */
   #events = {
     start: () => {},
     model: (change) => this.#change(change),
@@ -44,24 +38,17 @@ export class Fold {
     response_reset: ({ accumulated }) => this.#reply.reset(word(accumulated)),
     channel_message: (message) => this.#message(message),
     error: (fault) => this.#fault(fault),
-    approval: (approval) => this.#ask(approval),
+    approval: (approval) => this.#tree.add(this.turn, { kind: 'approval', approval }),
     done: () => {}, // the turn's outcome has it: see end
   };
 
   get turn() { return this.#tree.turn; }
 
-  /** What has changed since the last time. */
-  flush() {
-    const all = [...this.#tree.changed];
-    this.#tree.changed.clear();
-    return all;
-  }
-
-  /** Folds an event in. One that is not known, came before, or is of another stream changes nothing. @param {Came} came @returns {string} what is worth saying aloud */
+  /** Folds an event in. One that is not known, came before, or is of another stream changes nothing. @param {Came} came */
   add({ id = '', event, data }) {
-    if (!Object.hasOwn(this.#events, event) || !data || typeof data !== 'object' || !this.#isNext({ id, event, data })) return '';
+    if (!Object.hasOwn(this.#events, event) || !data || typeof data !== 'object' || !this.#isNext({ id, event, data })) return;
     this.begun = true;
-    return this.#events[/** @type {EventName} */ (event)](data) ?? '';
+    this.#events[/** @type {EventName} */ (event)](data);
   }
 
   // Ids of a stream only grow. What has none, as drafts, comes with the one before it. A reset may have
@@ -82,10 +69,8 @@ export class Fold {
     this.#checking.end(receipt);
     if (state === 'dropped' || state === 'stopped') this.#calls.lose();
     for (const b of walk(this.turn)) {
-      this.#tree.close(b);
-      if (b === this.turn || !open.includes(b.state)) continue;
-      b.state = b.state !== 'next' && state === 'dropped' ? 'lost' : 'stopped';
-      this.#tree.changed.add(b);
+      closeTexts(b);
+      if (b !== this.turn && open.includes(b.state)) b.state = b.state !== 'next' && state === 'dropped' ? 'lost' : 'stopped';
     }
     this.#reply.close();
   }
@@ -102,7 +87,6 @@ export class Fold {
     this.#tree.team = true;
     this.#tree.add(this.turn, { kind: 'route', route: all });
     if (route.decision !== 'clarify') for (const id of [all.agent_id, ...more].filter(Boolean)) this.#tree.branch('agent', id, id, this.turn, 'next');
-    return decided(all);
   }
 
   #agent(/** @type {AgentRun} */ { agent_id: agent, session_id: session, call_id: call, status, attempt, execution_time_ms: ms, error_message: note }) {
@@ -112,14 +96,12 @@ export class Fold {
     if (from && !b.task) this.#delegate(b, from.part);
     if (!this.#enter(b, word(status), count(attempt))) return;
     [b.ms, b.note] = [ms, word(note)];
-    return session ? '' : `${b.name}: ${states.get(b.state)}`; // sub-agents would be too many
   }
 
   // The call of a sub-agent is what its block shows.
-  #delegate(/** @type {Branch} */ b, /** @type {import('./branch.js').Tool} */ call) {
+  #delegate(/** @type {Branch} */ b, /** @type {ToolPart} */ call) {
     b.task = word(call.call.arguments?.task) || ' ';
     call.agent = true;
-    this.#tree.changed.add(call);
   }
 
   // A branch that has ended begins again with a later attempt alone.
@@ -128,8 +110,7 @@ export class Fold {
     if (!state || attempt < b.attempt) return false;
     if (attempt === b.attempt && open.includes(state) && !open.includes(b.state)) return false;
     [b.state, b.attempt] = [state, attempt];
-    if (!open.includes(state)) this.#tree.close(b);
-    this.#tree.changed.add(b);
+    if (!open.includes(state)) closeTexts(b);
     return true;
   }
 
@@ -139,8 +120,7 @@ export class Fold {
     if (!this.#enter(b, word(status), count(attempt))) return;
     if (fault === 'cancelled') b.state = 'stopped';
     [b.ms, b.note] = [ms, fault === 'cancelled' ? '' : word(fault).replaceAll('_', ' ')];
-    if (count(iteration) > 1 && partDrafts(b, word(output))) this.#tree.changed.add(b);
-    if (b.state === 'waiting') return `${b.name} waits for a person`;
+    if (count(iteration) > 1) partDrafts(b, word(output));
   }
 
   /** @param {{ delta: string, attempt?: number } & Attribution} inner  text that is not the answer: a draft of it, or a branch's */
@@ -164,15 +144,9 @@ export class Fold {
     this.#tree.add(this.turn, { kind: 'message', message });
   }
 
-  #ask(/** @type {Approval} */ approval) {
-    this.#tree.add(this.turn, { kind: 'approval', approval });
-    return word(approval.prompt);
-  }
-
   #fault(/** @type {Fault & Attribution} */ fault) {
     if (fault.error_type === 'cancelled') return; // somebody wanted it: the last line says so
     if (this.#calls.explains(fault)) return;
     this.#tree.add(fault.fatal ? this.turn : this.#tree.place(fault), { kind: 'fault', fault });
-    return fault.fatal ? `Error: ${word(fault.message)}` : '';
   }
 }

@@ -1,10 +1,7 @@
 // The work on an answer in one line: the newest thing while it runs, and at its end all of it.
 
-import { walk, word } from './branch.js';
+import { walk, word } from './tree.js';
 import { counted, listed, phases, short } from '../words.js';
-
-/** @typedef {import('./branch.js').Branch} Branch */
-/** @typedef {import('./branch.js').Part} Part */
 
 /** @param {Branch} turn @param {'agent' | 'node' | 'delegate' | 'draft'} kind @returns {Branch[]} */
 export const branchesOf = (turn, kind) => turn.parts.flatMap((p) => (p.kind === 'fork' && p.what === kind ? p.branches : []));
@@ -40,7 +37,7 @@ function nowOf(part) {
   return '';
 }
 
-const isOpen = (/** @type {import('./branch.js').Tool} */ { call, lost }) => !lost && (call.status === 'in_progress' || call.status === 'progress');
+const isOpen = (/** @type {ToolPart} */ { call, lost }) => !lost && (call.status === 'in_progress' || call.status === 'progress');
 
 /** All that happened in a turn. @param {Branch} turn @param {string} workflow  its name, if one answered */
 export function summary(turn, workflow) {
@@ -68,7 +65,7 @@ export function summary(turn, workflow) {
   return line[0].toUpperCase() + line.slice(1);
 }
 
-export function checkLine(/** @type {import('./checks.js').Checks} */ { receipt, open }) {
+export function checkLine(/** @type {ChecksPart} */ { receipt, open }) {
   if (open) return 'checking the answer';
   const all = receipt?.criteria ?? [];
   return all.length > 0 ? `checked: ${all.filter((c) => c.passed).length} of ${all.length}` : '';

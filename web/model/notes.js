@@ -3,7 +3,6 @@
 import { effectsOf } from './line.js';
 import { about, isPassing, listed, sentenceFor, texts } from '../words.js';
 
-/** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {{ label: string, kind: 'retry' | 'edit' | 'goOn', wait: number }} Act  wait: milliseconds until it may be done */
 /** @typedef {{ tone: 'bad' | 'warn' | 'soft', icon: string, title: string, text: string, list: string[], acts: Act[], hooks: Record<string, string> }} Note */
 

@@ -9,7 +9,7 @@ export class Question {
   status = signal(/** @type {Status} */ ('open'));
   /** A fault of the answer while it is open, else the line in the place of the card. */
   line = signal('');
-  /** @type {import('./record.js').TurnRecord | null} the turn of this page that asked */
+  /** @type {TurnRecord | null} the turn of this page that asked */
   record = null;
 
   constructor(/** @type {Approval} */ approval) {

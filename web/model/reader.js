@@ -4,9 +4,6 @@
 import { getDefaults, Lexer, Tokenizer } from '../vendor/marked.js';
 import { closed } from './unfinished.js';
 
-/** @typedef {import('../vendor/marked.js').Tokens.Generic} Token */
-/** @typedef {import('../vendor/marked.js').Links} Links */
-
 const deepestBlock = 12; // quotes and list items within each other
 const deepestMark = 16; // emphases and links within each other
 const mostMarks = 512; // in one paragraph: marked's time grows with their square

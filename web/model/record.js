@@ -6,7 +6,6 @@ import { dataOf } from '../wire/events.js';
 import { alone, body, endpoint } from '../wire/transport.js';
 import { quoted } from '../words.js';
 
-
 const encoder = new TextEncoder();
 
 export class TurnRecord {

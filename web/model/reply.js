@@ -1,40 +1,32 @@
 // The text of the answer while it comes: where its pieces are shown, so that some can be taken
 // back. With several branches a piece is in the answer and in the branch that wrote it.
 
-import { walk, word } from './branch.js';
+import { walk, word } from './tree.js';
 
-/** @typedef {import('./branch.js').Text} Text */
-/** @typedef {import('./tree.js').Tree} Tree */
-/** @typedef {{ from: number, length: number, part: Text }} Piece */
+/** @typedef {{ from: number, length: number, part: TextPart }} Piece */
 
 export class Reply {
   /** @type {Piece[]} */
   #pieces = [];
   #length = 0;
-  /** @type {Text | null} of the answer, what grows */
+  /** @type {TextPart | null} of the answer, what grows */
   #open = null;
   #tree;
 
-  constructor(/** @type {Tree} */ tree) {
-    this.#tree = tree;
-  }
+  constructor(/** @type {Tree} */ tree) { this.#tree = tree; }
 
-  say(/** @type {{ delta: string } & import('./tree.js').Attribution} */ piece) {
+  say(/** @type {{ delta: string } & Attribution} */ piece) {
     const [delta, from, { turn }] = [word(piece.delta), this.#length, this.#tree];
     const of = this.#tree.place(piece); // a branch that is new stands above an open text
     this.#length += delta.length;
-    if (this.#open && !this.#open.done) {
-      this.#open.text += delta;
-      this.#tree.changed.add(this.#open);
-    } else {
-      this.#open = this.#tree.grow(turn, delta, false);
-    }
+    if (this.#open && !this.#open.done) this.#open.text += delta;
+    else this.#open = this.#tree.grow(turn, delta, false);
     this.#keep(this.#open, from, delta.length);
     if (of === turn || of.parts.some((p) => p.kind === 'text' && !p.copy)) return;
     this.#keep(this.#tree.grow(of, delta, true), from, delta.length);
   }
 
-  #keep(/** @type {Text | null} */ part, /** @type {number} */ from, /** @type {number} */ length) {
+  #keep(/** @type {TextPart | null} */ part, /** @type {number} */ from, /** @type {number} */ length) {
     if (!part) return;
     const last = this.#pieces.findLast((p) => p.part === part);
     if (last && last.from + last.length === from) last.length += length;
@@ -62,7 +54,6 @@ export class Reply {
     part.cuts++;
     part.done = part.text === '';
     if (!part.done && !part.copy) this.#open = part; // it goes on there
-    this.#tree.changed.add(part);
   }
 
   /** The answer ends here: what follows begins another part of it. */

@@ -1,17 +1,15 @@
-// One visit: the conversation, and the one turn that may run in it.
+// The one turn of a conversation that may run: it is sent, followed where it breaks off, and stopped.
 
-import { History } from './history.js';
 import { cancel, goOn, takeUp } from '../wire/kept.js';
-import { forget, remember } from '../wire/memory.js';
+import { forget, remember } from '../wire/talk.js';
 import { TurnRecord } from './record.js';
 import { listen, newKey, post } from '../wire/transport.js';
 
 /**
  * What shows a turn.
  * @typedef {object} View
- * @property {() => void} identified  the request id is known
  * @property {(event: string, data: any) => void} show
- * @property {() => void} changed  an event has come, which may be one that cannot be read
+ * @property {() => void} changed  its request id is known, or an event has come, which may be one that cannot be read
  * @property {() => void} interrupted  the stream broke off, and the rest is asked for
  * @property {(outcome: Outcome) => void} end
  */
@@ -23,50 +21,28 @@ const longestStart = 1000;
 const noteEvery = 1000; // milliseconds between two writes of the text that has come
 
 export class Session {
-  #conversation;
-  #history = new History(); // of the conversation
   /** @type {Running | null} the turn under way */
   #running = null;
   #leaving = false;
   #noted = 0; // when the text was stored
 
-  /**
-   * @param {(record: TurnRecord) => View} begin  called for each turn before it is sent
-   * @param {() => boolean} keeps  whether the gateway keeps turns
-   * @param {() => Partial<Ask>} [chosen]  what else a request says
-   * @param {string} [conversation]  its id; none: it is a new one
-   */
-  constructor(begin, keeps, chosen = () => ({}), conversation = newConversation()) {
-    this.#conversation = conversation;
+  /** @param {(record: TurnRecord) => View} begin  called for each turn before it is sent @param {() => boolean} keeps  whether the gateway keeps turns */
+  constructor(begin, keeps) {
     this.begin = begin;
-    this.chosen = chosen;
     this.keeps = keeps;
-  }
-
-  get running() { return this.#running !== null; }
-
-  /** Whether something was said before. */
-  get continues() { return !this.#history.empty; }
-
-  /** @param {string} text @returns {Ask} */
-  ask(text) {
-    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    return { input: text, conversation_id: this.#conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...this.chosen(), ...this.#history.field };
   }
 
   /** Runs a turn to its end. False: another one is running. @param {Ask} ask @param {Via} via @param {TurnRecord | null} [after] the turn that it goes on with */
   run(ask, via, after = null) {
     const key = newKey();
-    const send = via === 'fetch' ? post : listen;
     const record = new TurnRecord(ask, via);
     record.after = after;
-    return this.#follow(record, (listener, signal) => send(ask, listener, signal, key));
+    return this.#follow(record, (listener, signal) => (via === 'fetch' ? post : listen)(ask, listener, signal, key));
   }
 
-  /** Goes on with a turn that the gateway keeps and that a reload has cut, from its first event: nothing of it is here. @param {import('../wire/memory.js').Kept} kept */
+  /** Goes on with a turn that the gateway keeps and that a reload has cut, from its first event: nothing of it is here. @param {Kept} kept */
   rejoin({ input, id, conversation, task, turn }) {
-    if (conversation) this.#conversation = conversation;
-    const record = new TurnRecord({ input, conversation_id: this.#conversation }, 'fetch');
+    const record = new TurnRecord({ input, conversation_id: conversation }, 'fetch');
     [record.requestId, record.task, record.turn] = [id, task, turn];
     return this.#follow(record, async (listener, signal) => {
       const outcome = await takeUp(placeOf(record), listener, signal);
@@ -74,7 +50,7 @@ export class Session {
     });
   }
 
-  /** @param {TurnRecord} record @param {(listener: import('../wire/transport.js').Listener, signal: AbortSignal) => Promise<Outcome>} begin  may be called again where turns are kept */
+  /** @param {TurnRecord} record @param {(listener: Listener, signal: AbortSignal) => Promise<Outcome>} begin  may be called again where turns are kept */
   async #follow(record, begin) {
     if (this.#running) return false;
     const turn = this.#running = { controller: new AbortController(), record, stopping: false };
@@ -91,42 +67,33 @@ export class Session {
     if (this.#leaving) return true; // what breaks off then is not news, and is kept for after a reload
     this.#running = null;
     forget(record.ask.conversation_id);
-    if (record.ask.conversation_id === this.#conversation) this.#history.add(record);
     view.end(outcome);
     return true;
   }
 
-  #remember(/** @type {TurnRecord} */ { ask, requestId, task, turn, answer }) {
+  /** Stores the text of a turn under way, as a reload may cut it. @param {TurnRecord} record */
+  #remember({ ask, requestId, task, turn, answer }) {
     this.#noted = performance.now();
     remember({ input: ask.input, id: requestId, conversation: ask.conversation_id, task, turn, text: answer });
   }
 
-  /** Stores the text of the turn under way, as a reload may cut it. */
-  note() {
-    if (this.#running) this.#remember(this.#running.record);
-  }
-
-  /** @param {Running} turn @param {View} view @returns {import('../wire/transport.js').Listener} */
+  /** @param {Running} turn @param {View} view @returns {Listener} */
   #listener(turn, view) {
     const { record } = turn;
-    const identified = () => {
-      this.#remember(record);
-      view.identified();
-    };
     return {
-      opened(requestId) { // a browser may discard events that it has, but not this
+      opened: (requestId) => { // a browser may discard events that it has, but not this
         record.requestId = requestId;
-        identified();
+        this.#remember(record);
+        view.changed();
       },
       frame: (frame) => {
         const data = record.take(frame);
         if (data) view.show(frame.event, data);
-        if (frame.event === 'start') identified();
-        else if (performance.now() - this.#noted > noteEvery) this.note();
+        if (frame.event === 'start' || performance.now() - this.#noted > noteEvery) this.#remember(record);
         if (frame.event === 'start' && turn.stopping) this.#cancel(turn);
         view.changed();
       },
-      comments(count) { record.heartbeats = count; },
+      comments: (count) => { record.heartbeats = count; },
       interrupted: () => view.interrupted(),
     };
   }
@@ -135,10 +102,9 @@ export class Session {
   stop() {
     const turn = this.#running;
     if (!turn) return false;
-    const again = turn.stopping;
-    turn.stopping = true;
-    if (again) turn.controller.abort();
+    if (turn.stopping) turn.controller.abort();
     else this.#cancel(turn);
+    turn.stopping = true;
     return true;
   }
 
@@ -148,34 +114,12 @@ export class Session {
     if (record.task ? !(await cancel(record.task)) : begun) controller.abort();
   }
 
-  /** The turn under way, if the gateway keeps it. */
-  get turn() { return this.#running?.record.turn ?? ''; }
-
-  get conversation() { return this.#conversation; }
-
-  /** Goes on with a conversation of before, unless a turn is running. @param {string} conversation @param {Past[]} turns */
-  goOnWith(conversation, turns) {
-    if (this.#running && this.#running.record.ask.conversation_id !== conversation) return false;
-    this.#conversation = conversation;
-    this.#history.clear();
-    for (const { input, answer } of turns) this.#history.put(input, answer);
-    return true;
-  }
-
-  /** Begins another conversation. */
-  renew() {
-    this.#conversation = newConversation();
-    this.#history.clear();
-  }
-
   /** @param {boolean} leaving  whether the page is being left */
   leave(leaving) {
-    if (leaving) this.note();
+    if (leaving && this.#running) this.#remember(this.#running.record);
     this.#leaving = leaving;
   }
 }
-
-const newConversation = () => `conv_${newKey()}`;
 
 /** @param {TurnRecord} record @returns {import('../wire/kept.js').Place} */
 const placeOf = ({ task, turn, events }) => ({ task, turn, last: events.at(-1)?.id ?? '' });

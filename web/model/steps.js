@@ -4,7 +4,6 @@
 
 import { dataOf } from '../wire/events.js';
 
-/** @typedef {import('./record.js').TurnRecord} TurnRecord */
 /** @typedef {{ step: TraceStep | null, free: number, busy: number, asked: boolean, held: boolean }} Lane  who speaks; free: since when nothing of it was under way; held: its text is all there, and comes later */
 
 // Phases of a held answer in which a model may be asked; the receipt says whether it was.

@@ -1,26 +1,5 @@
 // The trace of a task as rows on one line of time. Nothing here is drawn.
 
-/**
- * @typedef {object} Row
- * @property {string} id
- * @property {string} kind  a step's name; tool and wait are no steps
- * @property {string} name  what people call it
- * @property {number} level  from 1
- * @property {number} from  milliseconds since the begin of the trace
- * @property {number} ms  as long as is known
- * @property {boolean} open  it has no end yet
- * @property {boolean} isMeasured  false: it has ended, and nobody has measured when
- * @property {'' | 'warning' | 'error'} status
- * @property {string} word  for the status; empty: all is well
- * @property {number} lane  from 1, of agents, nodes, sessions or calls that worked at the same time; 0: it was alone
- * @property {number} lanes
- * @property {boolean} parent  there are rows below it
- * @property {TraceStep | null} step
- * @property {TraceCall | null} call
- */
-/** @typedef {{ from: number, to: number, inside: boolean }} Gap  in which nothing was told; inside: of a turn */
-/** @typedef {{ at: (ms: number) => number, gaps: Gap[], end: number }} Scale  at: from 0 to 100 */
-
 // A gap that is longer is drawn short. Within a turn a model may think a while before it
 // says something; between turns nothing works.
 const within = { least: 10_000, share: 0.5 }; // of the time in which something was told

@@ -5,8 +5,6 @@ import { signal } from '../vendor/signals.js';
 import { Fold } from './fold.js';
 import { about, ending, number, texts } from '../words.js';
 
-/** @typedef {import('./record.js').TurnRecord} TurnRecord */
-
 /** A text for people who listen to the page. */
 export const spoken = signal('');
 
@@ -53,8 +51,8 @@ export class Turn {
 
   show(/** @type {string} */ event, /** @type {any} */ data) {
     this.isInterrupted = false;
-    const aloud = this.fold.add({ id: this.record?.events.at(-1)?.id, event, data });
-    if (event === 'approval') spoken.value = aloud;
+    this.fold.add({ id: this.record?.events.at(-1)?.id, event, data });
+    if (event === 'approval') spoken.value = String(data.prompt ?? '');
     if (event === 'response_reset') this.#strike();
     this.#answer = this.answer;
   }

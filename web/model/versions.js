@@ -28,6 +28,15 @@ export class Versions {
     return this;
   }
 
+  /** Takes a turn out that nothing follows. @param {T} turn */
+  remove(turn) {
+    const above = this.#nodes.get(turn)?.above;
+    if (!above) return;
+    above.below = above.below.filter((n) => n.turn !== turn);
+    above.at = above.below.length - 1;
+    this.#nodes.delete(turn);
+  }
+
   /** The turn before a turn; null: it is a first one. @param {T} turn */
   above(turn) { return this.#nodes.get(turn)?.above?.turn ?? null; }
 

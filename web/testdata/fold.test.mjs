@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-const { walk } = await import('../model/branch.js');
+const { walk } = await import('../model/tree.js');
 const { Fold } = await import('../model/fold.js');
 const { Parser } = await import('../wire/sse.js');
 

@@ -6,7 +6,7 @@ import './dom.mjs';
 const { attribute, el } = await import('../view/dom.js');
 const { Parser } = await import('../wire/sse.js');
 const { TurnRecord } = await import('../model/record.js');
-const { History } = await import('../model/history.js');
+const { historyOf } = await import('../model/history.js');
 const { traceOf } = await import('../model/steps.js');
 const { askForKey, call: requested, door, isWanted, useKey } = await import('../wire/credential.js');
 const { body, listen, newKey, post } = await import('../wire/transport.js');
@@ -281,40 +281,23 @@ test('words', () => {
 });
 
 const said = (question, answer) => [{ role: 'user', content: question }, { role: 'assistant', content: answer }];
-const turnOf = (input, answer) => ({ ask: { input }, answer });
+const pair = (input, answer) => ({ input, answer });
 
 test('a conversation is what was asked and answered', () => {
-  const history = new History();
-  assert.deepEqual(history.field, {});
-  history.add(turnOf('one', 'two'));
-  history.add(turnOf('no answer', ' \n'));
-  const sent = history.field;
-  history.add(turnOf('three', 'four'));
-  assert.deepEqual(sent, { history: said('one', 'two') }, 'what was sent does not change any more');
-  assert.deepEqual(history.field, { history: [...said('one', 'two'), ...said('three', 'four')] });
-  assert.equal(history.empty, false);
-  history.clear();
-  assert.deepEqual(history.field, {});
-});
-
-test('a turn of before without an answer is no part of a conversation', () => {
-  const history = new History();
-  history.put('one', ' ');
-  history.put('two', 'yes');
-  assert.deepEqual(history.field, { history: said('two', 'yes') });
+  assert.deepEqual(historyOf([]), []);
+  assert.deepEqual(historyOf([pair('one', 'two'), pair('no answer', ' \n'), pair('three', 'four')]), [...said('one', 'two'), ...said('three', 'four')]);
 });
 
 test('a conversation is bounded to one exchange more than a model is shown', () => {
-  const history = new History();
-  for (let i = 0; i < 60; i++) history.add(turnOf(`q${i}`, `a${i}`));
-  assert.equal(history.field.history.length, 52);
-  assert.deepEqual(history.field.history.slice(-2), said('q59', 'a59'));
-  history.add(turnOf('long', '😀'.repeat(40_000)));
-  assert.equal(history.field.history.at(-1).content, '😀'.repeat(32_001));
-  assert.equal(history.field.history.length, 52, 'code points count, not halves of surrogate pairs');
-  for (let i = 0; i < 4; i++) history.add(turnOf('long', `x${'😀'.repeat(40_000)}`));
-  assert.equal(history.field.history.length, 4);
-  assert.ok(history.field.history.at(-1).content.isWellFormed());
+  const turns = Array.from({ length: 60 }, (_, i) => pair(`q${i}`, `a${i}`));
+  assert.equal(historyOf(turns).length, 52);
+  assert.deepEqual(historyOf(turns).slice(-2), said('q59', 'a59'));
+  turns.push(pair('long', '😀'.repeat(40_000)));
+  assert.equal(historyOf(turns).at(-1).content, '😀'.repeat(32_001));
+  assert.equal(historyOf(turns).length, 52, 'code points count, not halves of surrogate pairs');
+  for (let i = 0; i < 4; i++) turns.push(pair('long', `x${'😀'.repeat(40_000)}`));
+  assert.equal(historyOf(turns).length, 4);
+  assert.ok(historyOf(turns).at(-1).content.isWellFormed());
 });
 
 test('a history is posted', () => {
@@ -378,30 +361,31 @@ function session() {
     signal.addEventListener('abort', () => reject(new Error('aborted')));
   });
   const visit = new Session((record) => ({
-    identified: () => told.push(record.requestId),
     show: (event) => told.push(event),
-    changed: () => told.push('changed'),
+    changed: () => told.push(record.requestId),
     end: ({ how }) => told.push(how),
-  }));
-  return { visit, told, reply: (r) => reply(r) };
+  }), () => false);
+  const run = (input) => visit.run({ input, conversation_id: 'conv_1' }, 'fetch');
+  return { visit, told, run, reply: (r) => reply(r) };
 }
 
 test('a session runs one turn at a time', async () => {
-  const { visit, told, reply } = session();
-  const first = visit.run(visit.ask('a'), 'fetch');
-  assert.ok(visit.running);
-  assert.equal(await visit.run(visit.ask('b'), 'fetch'), false);
+  const { told, run, reply } = session();
+  const first = run('a');
+  assert.equal(await run('b'), false);
   reply(new Response('event: start\ndata: {"request_id":"req_7","model":"m"}\n\nevent: other\ndata: cut\n\nevent: done\ndata: {}\n\n', { headers: head }));
   assert.equal(await first, true);
-  assert.deepEqual(told, ['req_7', 'start', 'req_7', 'changed', 'changed', 'done', 'changed', 'done']);
-  assert.ok(!visit.running);
+  assert.deepEqual(told, ['req_7', 'start', 'req_7', 'req_7', 'done', 'req_7', 'done']);
+  const next = run('c');
+  reply(new Response('event: done\ndata: {}\n\n', { headers: head }));
+  assert.equal(await next, true);
 });
 
 test('a turn that is stopped ends, one that the page is left in does not', async () => {
   for (const [leaving, want] of [[false, ['stopped']], [true, []]]) {
-    const { visit, told } = session();
+    const { visit, told, run } = session();
     assert.equal(visit.stop(), false);
-    const turn = visit.run(visit.ask('a'), 'fetch');
+    const turn = run('a');
     visit.leave(leaving);
     assert.equal(visit.stop(), true);
     await turn;
@@ -409,25 +393,21 @@ test('a turn that is stopped ends, one that the page is left in does not', async
   }
 });
 
-test('a conversation has one id until it is renewed', () => {
-  const { visit } = session();
-  const { conversation_id: id } = visit.ask('a');
-  assert.equal(visit.ask('b').conversation_id, id);
-  visit.renew();
-  assert.notEqual(visit.ask('c').conversation_id, id);
-});
-
 test('a turn is sent with what was said before it, in the same conversation', async () => {
-  const { visit, reply } = session();
-  const turn = visit.run(visit.ask('a'), 'fetch');
-  reply(new Response('event: response_delta\ndata: {"delta":"b"}\n\nevent: done\ndata: {}\n\n', { headers: head }));
-  await turn;
-  assert.deepEqual(visit.ask('c').history, said('a', 'b'));
-  const cut = visit.run(visit.ask('d'), 'fetch');
-  visit.renew();
-  reply(new Response('event: response_delta\ndata: {"delta":"e"}\n\nevent: done\ndata: {}\n\n', { headers: head }));
-  await cut;
-  assert.equal(visit.continues, false, 'a turn of the conversation before');
+  const { Conversation } = await import('../model/conversation.js');
+  const sent = [];
+  globalThis.fetch = async (address, { body: asked }) => {
+    if (asked) sent.push(JSON.parse(asked));
+    return asked ? new Response('event: response_delta\ndata: {"delta":"b"}\n\nevent: done\ndata: {"success":true,"finish_reason":"stop","usage":{"input_tokens":1,"output_tokens":1,"thinking_tokens":0},"timings":{"total_ms":1}}\n\n', { headers: head }) : new Response('', { status: 500 });
+  };
+  const talk = new Conversation({ begun() {}, ended() {} });
+  await talk.send('a', {});
+  await talk.send('c', { agent: 'lights' });
+  await talk.again(talk.last, 'd');
+  assert.deepEqual(sent.map((s) => s.history), [undefined, said('a', 'b'), said('a', 'b')]);
+  assert.deepEqual(sent.map((s) => s.agent), [undefined, 'lights', 'lights']);
+  assert.deepEqual([...new Set(sent.map((s) => s.conversation_id))], [talk.id]);
+  assert.deepEqual(talk.siblings(talk.last).map((t) => t.input), ['c', 'd']);
 });
 
 test('what WhatsApp marks', () => {

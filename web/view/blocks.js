@@ -3,8 +3,6 @@
 
 import { attribute, copyText, el, link, text } from './dom.js';
 
-/** @typedef {import('../vendor/marked.js').Tokens.Generic} Token */
-
 const unseen = ['checkbox', 'def', 'space']; // list_item has a box for the first
 
 /** @type {WeakMap<Node, { token: Token, last: boolean }>} what a node was drawn from */

@@ -125,7 +125,7 @@ function Under({ count }) {
   const left = state === null ? (nextRead() - performance.now()) / 1000 : rests ? (readAt.value + rests.retry_after_ms - performance.now()) / 1000 : 0;
   useTicks(1000, state === null || left > 0);
   const keyless = state?.models?.filter((m) => m.missing_key) ?? [];
-  let line = /** @type {import('../vendor/preact.js').Child} */ (null);
+  let line = /** @type {Child} */ (null);
   if (count > longest) line = h('span', { class: 'bad' }, `This is too long: ${number(count)} of ${number(longest)} characters.`);
   else if (running && (box.value.trim() !== '' || conversation.queued.value)) line = [texts.queued, ' ', conversation.queued.value ? h('button', { type: 'button', class: 'link', 'data-testid': 'interrupt', onClick: () => conversation.stop() }, 'Interrupt instead') : null];
   else if (asked.length > 0) line = h('button', { type: 'button', class: 'link', 'data-testid': 'to-question', onClick: () => document.querySelector('.ask')?.scrollIntoView({ block: 'center' }) }, asked.length === 1 ? 'A question waits for you above.' : `${number(asked.length)} questions wait for you above.`);

@@ -10,9 +10,6 @@ import { Fields } from './fields.js';
 import { h } from './h.js';
 import { Facts, Icon, useTicks } from './icon.js';
 
-/** @typedef {import('../model/question.js').Question} Question */
-/** @typedef {import('../model/conversation.js').Conversation} Conversation */
-
 export function Card(/** @type {{ question: Question, conversation: Conversation, workflow: string }} */ { question, conversation, workflow }) {
   const [isShown, setShown] = useState(false);
   const status = question.status.value;

@@ -6,8 +6,6 @@ import { h } from './h.js';
 import { IconButton } from './icon.js';
 import { dialog, setTheme, theme } from './state.js';
 
-/** @typedef {import('../vendor/preact.js').Child} Child */
-
 function Dialog(/** @type {{ name: string, title: string, children: Child }} */ { name, title, children }) {
   const root = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const isOpen = dialog.value === name;

@@ -6,9 +6,6 @@ import { attribute, el, set, svg, visible } from './dom.js';
 import { arrow, fitting, nextBox, way } from '../model/layout.js';
 import { duration, short, states } from '../words.js';
 
-/** @typedef {import('../model/branch.js').Branch} Branch */
-/** @typedef {import('../model/turn.js').Turn} Turn */
-
 /** @type {Record<string, import('../model/layout.js').Point>} by key */
 const ways = { ArrowRight: { x: 1, y: 0 }, ArrowLeft: { x: -1, y: 0 }, ArrowDown: { x: 0, y: 1 }, ArrowUp: { x: 0, y: -1 } };
 

@@ -4,8 +4,6 @@
 import { h as make } from '../vendor/preact.js';
 import { visible } from './dom.js';
 
-/** @typedef {import('../vendor/preact.js').Child} Child */
-
 const allowed = /^(?:aria-[a-z]+|data-[a-z-]+|on[A-Z][A-Za-z]+|key|ref|class|role|id|hidden|inert|dir|lang|title|type|value|checked|selected|disabled|name|for|placeholder|rows|tabindex|autocomplete|autocapitalize|spellcheck|maxlength|min|max|step|inputmode|enterkeyhint|open|scope|colspan|label|href|download|viewBox|width|height|x|y|x1|x2|y1|y2|cx|cy|r|rx|ry|d|points|fill|stroke|stroke-[a-z]+|preserveAspectRatio)$/;
 const own = /^(?:[#?][\w=.-]*|[a-z]+(?:\.yaml)?)$/; // addresses of the page
 

@@ -5,8 +5,6 @@ import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { copyText } from './dom.js';
 import { h } from './h.js';
 
-/** @typedef {import('../vendor/preact.js').Child} Child */
-
 export function Icon(/** @type {{ name: string, small?: boolean }} */ { name, small }) {
   const edge = small ? 16 : 18;
   return h('svg', { class: 'glyph', width: edge, height: edge, viewBox: '0 0 24 24', fill: 'none', stroke: 'currentColor', 'stroke-width': 1.75, 'stroke-linecap': 'round', 'stroke-linejoin': 'round', 'aria-hidden': 'true' },

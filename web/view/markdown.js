@@ -8,7 +8,6 @@ import { dress } from './dress.js';
 import { read } from '../model/reader.js';
 import { openFence, tableHead, undecided } from '../model/unfinished.js';
 
-/** @typedef {import('../vendor/marked.js').Tokens.Generic} Token */
 /** @typedef {{ node: Node, kept: number, midLine: boolean }} Open  kept: how many parts are final */
 
 const piece = 4096; // characters that are read at once

@@ -3,8 +3,6 @@
 import { signal } from '../vendor/signals.js';
 import { current, draftOf, keepDraft, keepSetting, setting } from '../model/chat.js';
 
-/** @typedef {import('../model/turn.js').Turn} Turn */
-
 export const wide = matchMedia('(min-width: 64rem)');
 export const isWide = signal(wide.matches);
 export const drawer = signal(false); // the list, on a narrow screen

@@ -2,18 +2,13 @@
 // part reads the version of its turn: a view with equal properties is else not drawn again.
 
 import { useEffect, useMemo, useRef, useState } from '../vendor/hooks.js';
-import { word } from '../model/branch.js';
+import { word } from '../model/tree.js';
 import { workflows } from '../model/chat.js';
 import { hasSteps, newest, summary } from '../model/line.js';
 import { decided, duration, gist, number, phases, pretty, sentenceFor, short, states } from '../words.js';
 import { Facts, Flow, Icon, Mount } from './icon.js';
 import { h } from './h.js';
 import { Prose } from './prose.js';
-
-/** @typedef {import('../model/branch.js').Branch} Branch */
-/** @typedef {import('../model/branch.js').Part} Part */
-/** @typedef {import('../model/turn.js').Turn} Turn */
-/** @typedef {import('../vendor/preact.js').Child} Child */
 
 /** @type {WeakMap<object, string>} */
 const keys = new WeakMap();
@@ -63,15 +58,15 @@ function Step({ part, turn }) {
 const row = (icon, name, more = '', ms, testid) => h('div', { class: 'step', 'data-testid': testid },
   h(Icon, { name: icon, small: true }), h('span', { dir: 'auto' }, name), more ? h('span', { class: 'soft', dir: 'auto' }, more) : null, ms === undefined ? null : h('span', { class: 'at' }, duration(ms)));
 
-function Thoughts(/** @type {{ part: import('../model/branch.js').Thoughts, turn: Turn }} */ { part, turn }) {
+function Thoughts(/** @type {{ part: ThoughtsPart, turn: Turn }} */ { part, turn }) {
   turn.version.value;
   const [isOpen, setOpen] = useState(false);
   return h('details', { class: 'thoughts', 'data-testid': 'thoughts', open: isOpen, onToggle: (/** @type {any} */ e) => setOpen(e.currentTarget.open) },
     h('summary', { class: 'step' }, h(Icon, { name: 'lightbulb', small: true }), h('span', { dir: 'auto' }, gist(part.text))),
-    isOpen ? h(Prose, { text: part.text, cuts: part.cuts, done: part.done, class: 'prose small' }) : null);
+    isOpen ? h(Prose, { text: part.text, done: part.done, class: 'prose small' }) : null);
 }
 
-/** @param {{ part: import('../model/branch.js').Text, turn: Turn }} props  a text that is not the answer, or a copy of its part */
+/** @param {{ part: TextPart, turn: Turn }} props  a text that is not the answer, or a copy of its part */
 function Text({ part, turn }) {
   turn.version.value;
   const prose = h(Prose, { text: part.text, cuts: part.cuts, done: part.done, class: 'prose small' });
@@ -82,7 +77,7 @@ function Text({ part, turn }) {
 /** @type {Record<string, string>} */
 const callStates = { in_progress: 'runs', progress: 'runs', completed: '', failed: 'did not work', unknown: 'its end is not known', client_required: 'for the client to run' };
 
-function Call(/** @type {{ part: import('../model/branch.js').Tool, turn: Turn }} */ { part, turn }) {
+function Call(/** @type {{ part: ToolPart, turn: Turn }} */ { part, turn }) {
   turn.version.value;
   const { call, lost, whole, notice } = part;
   const isDenied = call.error_type === 'approval_rejected';
@@ -111,7 +106,7 @@ export function Folded({ text, cut }) {
 /** @type {Record<string, string>} */
 const forkNames = { agent: 'Agents', node: 'Nodes of the workflow', delegate: 'Sub-agents', draft: 'Drafts' };
 
-function Fork(/** @type {{ fork: import('../model/branch.js').Fork, turn: Turn }} */ { fork, turn }) {
+function Fork(/** @type {{ fork: ForkPart, turn: Turn }} */ { fork, turn }) {
   turn.version.value;
   return h('div', { class: 'fork', role: 'group', 'aria-label': forkNames[fork.what], 'data-testid': `${fork.what}s` }, fork.branches.map((b) => h(BranchRow, { key: keyOf(b), branch: b, turn })));
 }
@@ -132,7 +127,7 @@ function BranchRow(/** @type {{ branch: Branch, turn: Turn }} */ { branch, turn 
     isOpen ? h('div', { class: 'inside' }, task.trim() ? h('p', { class: 'soft', dir: 'auto' }, `Asked: ${task.slice(0, 5000)}`) : null, h(Trail, { of: branch, turn })) : null);
 }
 
-function Checked(/** @type {{ checks: import('../model/checks.js').Checks, turn: Turn }} */ { checks, turn }) {
+function Checked(/** @type {{ checks: ChecksPart, turn: Turn }} */ { checks, turn }) {
   turn.version.value;
   const { phases: all, open, passed, failed, receipt } = checks;
   /** @type {(Partial<Criterion> & { id: string })[]} */

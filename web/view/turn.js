@@ -11,10 +11,6 @@ import { Copy, Icon, IconButton, Mount, useTicks } from './icon.js';
 import { Prose } from './prose.js';
 import { Steps } from './steps.js';
 
-/** @typedef {import('../model/turn.js').Turn} Turn */
-/** @typedef {import('../model/conversation.js').Conversation} Conversation */
-/** @typedef {import('../vendor/preact.js').Child} Child */
-
 /** @param {{ turn: Turn, isLast: boolean, goesOn: boolean }} props  goesOn: the next turn is a part of its answer */
 export function TurnView({ turn, isLast, goesOn }) {
   turn.version.value;

@@ -9,7 +9,7 @@ const soon = 3000; // while the gateway is unavailable
 const mostPages = 5; // of one list of questions
 export const offlineModel = 'offline-demo';
 
-/** null: it does not answer; undefined: it was not asked yet. @type {import('../vendor/signals.js').Signal<Ready | null | undefined>} */
+/** null: it does not answer; undefined: it was not asked yet. @type {Signal<Ready | null | undefined>} */
 export const ready = signal(undefined);
 export const me = signal(/** @type {import('./credential.js').Me | null} */ (null));
 export const agents = signal(/** @type {Agent[]} */ ([]));
@@ -75,7 +75,7 @@ function schedule() {
 /** When the gateway is asked again, in milliseconds by performance.now. */
 export const nextRead = () => readAt.peek() + soon;
 
-/** @template T @param {import('../vendor/signals.js').Signal<T>} to @param {T} value  the same again changes nothing */
+/** @template T @param {Signal<T>} to @param {T} value  the same again changes nothing */
 function put(to, value) {
   if (JSON.stringify(to.peek()) !== JSON.stringify(value)) to.value = value;
 }

@@ -1,9 +1,12 @@
 // Notes of this browser: of each conversation of the tab its turns, for after a reload, and of all
-// conversations that began here the id and the title. Drafts are of the tab as well.
+// conversations that began here the id and the title. Drafts are of the tab as well, and so is the turn
+// under way: a reload cuts its stream, and without a store the text that has come is all that there is.
 
 /** @typedef {{ id: string, at: number, title: string, waits?: boolean }} Note */
+/** @typedef {{ input: string, id: string, conversation: string, task: string, turn: string, text: string }} Kept  a turn under way; task and turn are empty if the gateway keeps no turns */
 
 const tabs = 'sluice.talk.'; // and the id
+const running = 'sluice.running';
 const notes = 'sluice.conversations';
 const drafts = 'sluice.draft.'; // and the id
 const mostChars = 400_000; // of the turns of one conversation; browsers store 5 million
@@ -50,6 +53,30 @@ export function recallTalk(conversation) {
 }
 
 const isPast = (/** @type {any} */ t) => ['input', 'answer', 'line', 'task', 'turn'].every((name) => typeof t?.[name] === 'string') && typeof t.at === 'number';
+
+/** @returns {Record<string, any>} the turns under way, by the id of a conversation */
+function underWay() {
+  const all = read(tab, running);
+  return all && typeof all === 'object' && !Array.isArray(all) ? all : {};
+}
+
+export const remember = (/** @type {Kept} */ turn) => write(tab, running, { ...underWay(), [turn.conversation]: turn });
+
+export function forget(/** @type {string} */ conversation) {
+  const { [conversation]: _, ...others } = underWay();
+  write(tab, running, Object.keys(others).length > 0 ? others : undefined);
+}
+
+/** The turns that a reload has cut, once. @returns {Kept[]} */
+export function recall() {
+  const all = Object.values(underWay());
+  write(tab, running, undefined);
+  return all.filter((kept) => kept && typeof kept === 'object').map(({ input, id, conversation, task, turn, text }) => (
+    { input: String(input), id: String(id), conversation: String(conversation ?? ''), task: plain(task), turn: plain(turn), text: String(text ?? '') }));
+}
+
+/** @param {unknown} id  which becomes part of an address */
+const plain = (id) => (typeof id === 'string' && /^\w+$/.test(id) ? id : '');
 
 /** Forgets a conversation. @param {string} id */
 export function forgetTalk(id) {
