@@ -232,6 +232,10 @@ func TestTurnCrashChild(t *testing.T) {
 	t.Cleanup(func() { _ = in.Close() })
 	f := c.gateway(t, breakable(in, at))
 	wholetest.AwaitTools(t, f)
+	if os.Getenv(crashText) != "" {
+		dieInText(f, input)
+		return
+	}
 	got := f.Serve("/chat/stream", fmt.Sprintf(`{"input":%q%s}`, input, turn.fields), os.Stdout)
 	if turn.confirm != "" {
 		var start struct {
@@ -349,8 +353,8 @@ func atEachPoint(t *testing.T, places chan struct{}, step int, killed func(t *te
 }
 
 // kill has a process begin a turn that is killed at one of its points, and returns what its client got.
-// over: the turn has fewer.
-func (c *crashedTurn) kill(t *testing.T, input string, at int) (got []byte, over bool) {
+// over: the turn has fewer. more are further variables of the process.
+func (c *crashedTurn) kill(t *testing.T, input string, at int, more ...string) (got []byte, over bool) {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -366,6 +370,7 @@ func (c *crashedTurn) kill(t *testing.T, input string, at int) (got []byte, over
 	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestTurnCrashChild$")
 	cmd.Env = append(os.Environ(), crashDir+"="+c.dir, fmt.Sprint(crashAt, "=", at), crashURL+"="+c.url, crashRedis+"="+c.redis,
 		crashModel+"="+c.model, crashInput+"="+input, crashMore+"="+c.more)
+	cmd.Env = append(cmd.Env, more...)
 	got, err = cmd.CombinedOutput()
 	if err == nil {
 		return got, true

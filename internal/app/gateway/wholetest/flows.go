@@ -23,8 +23,16 @@ import (
 // Serve answers a request with the gateway's reply, and writes it to seen as well. A reply may
 // break off.
 func (f *Flow) Serve(path, body string, seen io.Writer) string {
-	req := httptest.NewRequestWithContext(f.T.Context(), http.MethodPost, path, strings.NewReader(body))
+	return f.ServeMethod(http.MethodPost, path, body, seen)
+}
+
+// ServeMethod is Serve for any method. The headers are pairs.
+func (f *Flow) ServeMethod(method, path, body string, seen io.Writer, headers ...string) string {
+	req := httptest.NewRequestWithContext(f.T.Context(), method, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
 	w := httptest.NewRecorder()
 	func() {
 		defer func() {
