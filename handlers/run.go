@@ -39,7 +39,7 @@ func (tr *turnRunner) runTurn(in *slot, w http.ResponseWriter, r *http.Request, 
 	ctx, o := tr.beginTurn(in, w, r, t)
 	within := t.chargedContext(ctx)
 	if t.stored != nil {
-		within = t.stored.Context(within)
+		within = t.stored.Context(within, t.began)
 	}
 	err := t.frame.Run(within, &t.Request, &o.seen)
 	if tr.accountTurn(ctx, o, err) && t.Mode != dialect.Unattended {

@@ -243,7 +243,7 @@ func (c *call) recordSpan(n int) {
 	if span := trace.Of(c.parent); span.On() {
 		said := &c.tally
 		span.Usage(said.usage.InputTokens, said.usage.OutputTokens, said.usage.ThinkingTokens)
-		span.Replied(said.usage.CachedTokens, string(said.finish))
+		span.Replied(said.usage.CachedTokens, said.usage.ThinkingTokens, string(said.finish))
 		span.Int("sluice.attempts", n)
 	}
 }

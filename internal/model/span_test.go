@@ -60,7 +60,7 @@ func (*notes) Propagate(http.Header)                             {}
 func (*notes) Link(string)                                       {}
 func (*notes) End(string)                                        {}
 func (n *notes) First()                                          { n.lines = append(n.lines, "first") }
-func (n *notes) Replied(cached int, finish string) {
+func (n *notes) Replied(cached, _ int, finish string) {
 	n.lines = append(n.lines, fmt.Sprintf("cached %d, finish %q", cached, finish))
 }
 

@@ -493,7 +493,7 @@ func (t *Turn) runContinued(run Run, guard *stream.Guard) {
 		req.Facts.Saving = own
 	}
 	_ = guard.Flush()
-	_ = frame.GoOn(t.Context(t.work), req, guard)
+	_ = frame.GoOn(t.Context(t.work, t.began), req, guard)
 }
 
 // recoverPanic keeps a panic of a goroutine without a caller from ending the process. It is

@@ -23,9 +23,9 @@ const (
 type Noter interface {
 	// First records that the first piece of the answer has come.
 	First()
-	// Replied records how many input tokens came from a cache, and why the answer ended; empty for
-	// a failure.
-	Replied(cached int, finish string)
+	// Replied records how many input tokens came from a cache, how many output tokens were thinking,
+	// and why the answer ended; empty for a failure.
+	Replied(cached, thinking int, finish string)
 }
 
 // First records that the first piece of a model's answer has come.
@@ -35,11 +35,11 @@ func (s Span) First() {
 	}
 }
 
-// Replied records how many input tokens of a model's call came from a cache, and why the answer
-// ended.
-func (s Span) Replied(cached int, finish string) {
+// Replied records how many input tokens of a model's call came from a cache, how many output tokens
+// were thinking, and why the answer ended.
+func (s Span) Replied(cached, thinking int, finish string) {
 	if n, ok := s.rec.(Noter); ok {
-		n.Replied(cached, finish)
+		n.Replied(cached, thinking, finish)
 	}
 }
 

@@ -85,7 +85,9 @@ type noted struct {
 
 func (n *noted) First() { n.firsts++ }
 
-func (n *noted) Replied(cached int, finish string) { n.reply = fmt.Sprint(cached, " ", finish) }
+func (n *noted) Replied(cached, thinking int, finish string) {
+	n.reply = fmt.Sprint(cached, " ", thinking, " ", finish)
+}
 
 // Work without a request is a trace of its own, and follows another one by that one's name.
 func TestRootsAreLinked(t *testing.T) {
@@ -114,7 +116,7 @@ func TestRecorderOfATurn(t *testing.T) {
 	tree := new(tracetest.Tree)
 	outer, span := trace.Root(t.Context(), tree, "run", "")
 	span.First() // telemetry keeps neither
-	span.Replied(1, "stop")
+	span.Replied(1, 2, "stop")
 	var own *noted
 	ctx := trace.Within(outer, func(below trace.Recorder) trace.Recorder {
 		own = &noted{Recorder: below}
@@ -122,10 +124,10 @@ func TestRecorderOfATurn(t *testing.T) {
 	})
 	inner := trace.Of(ctx)
 	inner.First()
-	inner.Replied(7, "stop")
+	inner.Replied(7, 3, "stop")
 	inner.Int("n", 1)
 	inner.End(nil)
-	if own.firsts != 1 || own.reply != "7 stop" || tree.String() != "run n=1\n" {
+	if own.firsts != 1 || own.reply != "7 3 stop" || tree.String() != "run n=1\n" {
 		t.Errorf("%+v, %q", own, tree)
 	}
 	trace.Within(t.Context(), func(below trace.Recorder) trace.Recorder {

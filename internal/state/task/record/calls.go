@@ -46,18 +46,31 @@ func (r *Recorder) Context(ctx context.Context, began time.Time) context.Context
 	return trace.Within(ctx, func(below trace.Recorder) trace.Recorder { return &noter{below: below, calls: &r.models} })
 }
 
-// claimModelCall returns the begin of the model call that now speaks for who, and sets its step. Without
-// such a call it returns at.
-func (m *modelCalls) claimModelCall(who *stream.Attribution, step int, at time.Duration) time.Duration {
+// areRecorded reports whether the recorder learns of model calls. It does not for the events of a
+// dead process.
+func (m *modelCalls) areRecorded() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range m.list {
-		if c.step < 0 && c.purpose == "" && c.speaksFor(who) {
-			c.step = step
-			return min(c.began, at)
+	return !m.began.IsZero()
+}
+
+// claimModelCall sets the step of the model call that now speaks for who, and returns its begin. Only
+// the newest one speaks: an earlier call without a step has failed, and another model answers. ok is
+// false if the newest one has a step, or no model was asked.
+func (m *modelCalls) claimModelCall(who *stream.Attribution, step int) (began time.Duration, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range slices.Backward(m.list) {
+		if c.purpose != "" || !c.speaksFor(who) {
+			continue
 		}
+		if c.step >= 0 {
+			return 0, false
+		}
+		c.step = step
+		return c.began, true
 	}
-	return at
+	return 0, false
 }
 
 // speaksFor reports whether the call is of who: sessions have unique ids, others a name within
@@ -88,6 +101,7 @@ func (c *modelCall) fillStep(s *Step) {
 	s.Model = c.model
 	if c.usage != (Usage{}) {
 		usage := c.usage
+		usage.Output -= usage.Thinking // telemetry counts them as one
 		s.Usage = &usage
 	}
 	s.Finish = c.finish
@@ -223,10 +237,10 @@ func (n *noter) First() {
 }
 
 // Replied implements trace.Noter.
-func (n *noter) Replied(cached int, finish string) {
+func (n *noter) Replied(cached, thinking int, finish string) {
 	if n.call != nil {
 		n.calls.mu.Lock()
-		n.call.usage.Cached, n.call.finish = cached, finish
+		n.call.usage.Cached, n.call.usage.Thinking, n.call.finish = cached, thinking, finish
 		n.calls.mu.Unlock()
 	}
 }

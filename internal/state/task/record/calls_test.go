@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -58,7 +59,7 @@ func ask(ctx context.Context, model string, while time.Duration, err error) {
 	time.Sleep(while / 2)
 	span.Usage(3, 2, 1)
 	if err == nil {
-		span.Replied(2, "stop")
+		span.Replied(2, 1, "stop")
 	}
 	span.End(err)
 }
@@ -82,7 +83,7 @@ func TestModelCallsLastFromTheRequestToTheLastByte(t *testing.T) {
 		observe(&stream.Delta{Text: "Done."})
 		time.Sleep(time.Second)
 		observe(&stream.Done{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 9, OutputTokens: 9}})
-		used := record.Usage{Input: 3, Output: 3, Cached: 2}
+		used := record.Usage{Input: 3, Output: 2, Thinking: 1, Cached: 2}
 		want := []step{
 			{Name: record.Turn, Millis: 8000, Usage: record.Usage{Input: 9, Output: 9}, Status: record.Info},
 			{Name: record.Planner, Model: "planner-model", Finish: "stop", Millis: 1000, First: 500, Usage: used, Status: record.Info},
@@ -91,6 +92,72 @@ func TestModelCallsLastFromTheRequestToTheLastByte(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, stepsOf(r)); diff != "" {
 			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// No step stands for a model call that never was: calls that a person has allowed, the call of a
+// tool's node and a text of several agents have names of their own. Allowed calls end with the last
+// tool, although the model's answer comes later.
+func TestStepsWithoutAModel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		asking := record.New(record.Spec{}, "turn_1", began)
+		ask(asking.Context(t.Context(), began), "m", time.Second, nil)
+		asking.Observe(time.Second, &stream.Approval{Calls: []stream.ApprovalCall{{CallID: "c1"}, {CallID: "c2"}}})
+		asking.Observe(time.Second, &stream.Done{Reason: stream.ApprovalRequired})
+
+		time.Sleep(time.Minute)
+		began = time.Now()
+		r := record.New(record.Spec{}, "turn_2", began)
+		ctx := r.Context(t.Context(), began)
+		observe := func(ev stream.Event) { r.Observe(time.Since(began), ev) }
+		observe(&stream.ToolStarted{Call: call("c1", "", `{}`)})
+		observe(&stream.ToolStarted{Call: call("c2", "", `{}`)})
+		time.Sleep(100 * time.Millisecond)
+		observe(&stream.ToolCompleted{Call: call("c1", "", ""), Duration: 100 * time.Millisecond})
+		time.Sleep(time.Second)
+		observe(&stream.ToolFailed{Call: call("c2", "", ""), Duration: 1100 * time.Millisecond})
+		ask(ctx, "m", 2*time.Second, nil)
+		observe(&stream.Delta{Text: "Done."})
+		node := stream.Call{ID: "c3", Tool: "pay", Attribution: stream.Attribution{NodeID: "pay"}}
+		observe(&stream.ToolStarted{Call: node})
+		observe(&stream.ToolCompleted{Call: node})
+		observe(&stream.Delta{Text: "Both.", Attribution: stream.Attribution{AgentID: "elsewhere"}})
+		observe(&stream.Done{Reason: stream.Stop})
+
+		var got []string
+		for _, s := range record.Join("task_1", []*record.Part{asking.Part(true), r.Part(true)}).Steps {
+			got = append(got, fmt.Sprint(s.Name, " ", s.Model, " ", s.Started, "+", *s.Millis, " ", len(s.Calls)))
+		}
+		want := []string{
+			"turn  0+1000 0", "step m 0+1000 0", "approval  1000+0 2",
+			"turn  61000+3100 0", "allowed  61000+1100 2", "step m 62100+2000 0", "call  64100+0 1", "text  64100+0 0",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Text is the newest model's: an earlier call of the same speaker has failed.
+func TestTextIsOfTheModelThatAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := record.New(record.Spec{}, "turn_1", began)
+		ctx := r.Context(t.Context(), began)
+		ask(ctx, "first", time.Second, context.DeadlineExceeded)
+		ask(ctx, "second", time.Second, nil)
+		r.Observe(time.Since(began), &stream.Delta{Text: "Hello"})
+		r.Observe(time.Since(began), &stream.Done{Reason: stream.Stop})
+		var got []string
+		for _, s := range r.Part(true).Steps[1:] {
+			got = append(got, fmt.Sprint(s.Model, " ", s.Status, " ", s.Message))
+		}
+		if want := []string{"first warning ", "second info Hello"}; !cmp.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }
@@ -119,7 +186,7 @@ func TestModelCallsOfBranches(t *testing.T) {
 		r.Observe(time.Since(began), &stream.Done{Reason: stream.Stop})
 		want := []step{
 			{Name: record.Turn, Millis: 3000, Status: record.Info},
-			{Name: record.Speak, Agent: "one", Node: "left", Model: "m", Finish: "stop", Millis: 2000, First: 1000, Usage: record.Usage{Input: 3, Output: 3, Cached: 2}, Status: record.Info},
+			{Name: record.Speak, Agent: "one", Node: "left", Model: "m", Finish: "stop", Millis: 2000, First: 1000, Usage: record.Usage{Input: 3, Output: 2, Thinking: 1, Cached: 2}, Status: record.Info},
 			{Name: record.Speak, Agent: "one", Node: "right", Model: "m", Millis: 3000, Usage: record.Usage{Input: 3, Output: 3}, Status: record.Warning},
 		}
 		if diff := cmp.Diff(want, stepsOf(r)); diff != "" {

@@ -37,6 +37,9 @@ const (
 	Agent        = "agent"    // an agent's part
 	stepNode     = "node"     // an attempt of a workflow's node
 	Speak        = "step"     // a model's text, with the calls that it asked for
+	stepText     = "text"     // text without a model call of this gateway, such as a template's or a remote agent's
+	stepCall     = "call"     // a call that no model asked for, such as a tool node's
+	stepAllowed  = "allowed"  // calls that go on after a person's decision; see nameAllowed
 	stepApproval = "approval" // a question to a person
 	stepModel    = "model"    // another model answers
 	stepFailure  = "error"    // a failure that did not end the turn
@@ -185,12 +188,45 @@ func Join(task string, parts []*Part) *Trace {
 	if len(t.Steps) == 0 {
 		return t
 	}
+	t.nameAllowed()
 	t.CreatedAt = t.Steps[0].Timestamp
 	for _, s := range t.Steps {
 		t.CreatedAt = min(t.CreatedAt, s.Timestamp)
 	}
 	t.offsetStarts()
 	return t
+}
+
+// nameAllowed names the steps whose calls waited for a person before: no model was asked for them in
+// their turn. Such a step ends with its last call, as the model's next answer has a step of its own.
+func (t *Trace) nameAllowed() {
+	asked := map[string]bool{}
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Name == stepApproval {
+			for _, c := range s.Calls {
+				asked[c.CallID] = true
+			}
+		}
+		if !isSpeech(s.Name) || s.Model != "" || len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, func(c Call) bool { return !asked[c.CallID] }) {
+			continue
+		}
+		s.Name = stepAllowed
+		if s.Millis != nil {
+			end := s.endOfCalls()
+			s.Millis = &end
+		}
+	}
+}
+
+// endOfCalls returns when the last call of a step of a Part ended, in milliseconds since its begin.
+func (s *Step) endOfCalls() (end int64) {
+	for _, c := range s.Calls {
+		if c.Millis != nil {
+			end = max(end, c.Started+*c.Millis)
+		}
+	}
+	return end
 }
 
 // offsetStarts has the steps and calls count their time from the beginning of the task.

@@ -73,7 +73,7 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	case *stream.InnerDelta:
 		r.addInnerText(ev, at)
 	case *stream.Thinking:
-		r.speechStep(&ev.Attribution, at)
+		r.speechStep(&ev.Attribution, at, stepText)
 	case *stream.ToolStarted:
 		r.startCall(&ev.Call, at)
 	case stream.ToolEnd:
@@ -97,7 +97,7 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 
 // addText adds text to its speaker's step.
 func (r *Recorder) addText(a *stream.Attribution, text string, at time.Duration) {
-	if i := r.speechStep(a, at); i >= 0 {
+	if i := r.speechStep(a, at, stepText); i >= 0 {
 		r.open[i].text.add(text)
 	}
 }
@@ -179,16 +179,22 @@ func (r *Recorder) findLane(a *stream.Attribution) int {
 }
 
 // speechStep returns the step in which somebody speaks, and begins one behind calls that have
-// ended: it is the model's next one.
-func (r *Recorder) speechStep(a *stream.Attribution, at time.Duration) int {
+// ended: it is the model's next one. If the speaker has asked no model, the step gets the name
+// unasked: no step may stand for a model call that never was.
+func (r *Recorder) speechStep(a *stream.Attribution, at time.Duration, unasked string) int {
 	i := r.findLane(a)
 	if i >= 0 && r.open[i].hasCalls && r.open[i].busy == 0 {
 		r.endStep(i, at-r.open[i].began)
 		i = -1
 	}
 	if i < 0 {
-		at = r.models.claimModelCall(a, len(r.part.Steps), at)
-		i = r.beginStep(Step{Name: Speak, ParentID: r.parentStep(*a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, "", at)
+		name, at := Speak, at
+		if began, ok := r.models.claimModelCall(a, len(r.part.Steps)); ok {
+			at = min(began, at)
+		} else if r.models.areRecorded() {
+			name = unasked
+		}
+		i = r.beginStep(Step{Name: name, ParentID: r.parentStep(*a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, "", at)
 		if i >= 0 {
 			r.open[i].speaker, r.open[i].lane = *a, true
 		}
@@ -236,7 +242,7 @@ func (r *Recorder) countMessages(a stream.Attribution, messages int) {
 }
 
 func (r *Recorder) startCall(c *stream.Call, at time.Duration) {
-	i := r.speechStep(&c.Attribution, at)
+	i := r.speechStep(&c.Attribution, at, stepCall)
 	if i < 0 {
 		return
 	}
@@ -358,11 +364,14 @@ func (r *Recorder) callStep(id string) string {
 // list, after a retry, so the caller must find that step afterwards.
 func (r *Recorder) endSpeech(of func(*Step) bool, at time.Duration) {
 	for i := len(r.open) - 1; i >= 0; i-- {
-		if s := &r.part.Steps[r.open[i].step]; s.Name == Speak && of(s) {
+		if s := &r.part.Steps[r.open[i].step]; isSpeech(s.Name) && of(s) {
 			r.endStep(i, at-r.open[i].began)
 		}
 	}
 }
+
+// isSpeech reports whether a step is one of a speaker: a model's, or a text or call without one.
+func isSpeech(name string) bool { return name == Speak || name == stepText || name == stepCall }
 
 func (r *Recorder) recordNode(ev *stream.NodeRun, at time.Duration) {
 	key := stepNode + " " + ev.NodeID + " " + strconv.Itoa(ev.Attempt)
