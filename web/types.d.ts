@@ -123,7 +123,6 @@ interface TraceStep {
   agent?: string; node_id?: string; session_id?: string; attempt?: number;
   model?: string; // that was asked
   first_token_ms?: number; finish_reason?: string; tool_calls?: TraceCall[]; usage?: { input_tokens: number; output_tokens: number; thinking_tokens: number; cached_tokens?: number };
-  tools_only?: boolean; // calls that a person has allowed: no model was asked
   is_guess?: boolean; // its end was not measured
 }
 interface TraceCall {

@@ -8,7 +8,7 @@ import { counted, duration, endings, number, pretty, span } from '../words.js';
 // be among them.
 const ours = ['router', 'planner', 'judge', 'refinement', 'critic', 'structured'];
 
-export const isModel = (/** @type {Row} */ { kind, call, step }) => !call && (ours.includes(kind) || kind === 'step' && !step?.tools_only);
+export const isModel = (/** @type {Row} */ { kind, call }) => !call && (ours.includes(kind) || kind === 'step');
 
 export function notesOf(/** @type {Row} */ { word, lane, lanes, step, call }) {
   const attempt = !call && step?.attempt && step.attempt > 1 ? `attempt ${step.attempt}` : '';

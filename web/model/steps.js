@@ -97,7 +97,7 @@ class Steps {
     const known = this.#calls.get(data.call_id);
     if (!known && data.status === 'in_progress') {
       const lane = this.#lane(data);
-      const step = this.#isAllowed(data.call_id, lane) ? lane.step ??= this.#begin('step', at, { duration_ms: 0, tools_only: true, ...who(data) }) : this.#speak(data, at);
+      const step = this.#isAllowed(data.call_id, lane) ? lane.step ??= this.#begin('allowed', at, { duration_ms: 0, ...who(data) }) : this.#speak(data, at);
       /** @type {TraceCall} */
       const call = { call_id: data.call_id, server: data.server, tool: data.tool_name, arguments: data.arguments, started_ms: at, outcome: 'running' };
       step.tool_calls?.push(call);
@@ -114,7 +114,7 @@ class Steps {
 
   // A person has allowed the call: no model was asked for it in this turn.
   #isAllowed(/** @type {string} */ id, /** @type {Lane} */ lane) {
-    if (!this.record.ask.approval || lane.step && !lane.step.tools_only) return false;
+    if (!this.record.ask.approval || lane.step && lane.step.step_name !== 'allowed') return false;
     const asked = this.record.after?.events.findLast((e) => e.event === 'approval');
     const calls = asked && dataOf(asked.data)?.calls;
     return Array.isArray(calls) ? calls.some((c) => c?.call_id === id) : lane.step === null || lane.busy > 0;
@@ -157,10 +157,8 @@ class Steps {
     turn.duration_ms = Math.max(end, this.#last);
     for (const step of this.#open.values()) step.duration_ms = end - step.started_ms;
     this.#asked();
-    for (const step of this.#list) if (step.tools_only) step.duration_ms = Math.max(0, ...(step.tool_calls ?? []).map((c) => (c.started_ms ?? 0) + (c.duration_ms ?? 0) - step.started_ms));
-    const joint = this.#list.some((s) => s.step_name === 'agent' && !s.session_id); // then text of nobody is what they said together
-    const models = this.#list.filter((s) => s.step_name === 'step' && !s.tools_only && (s.agent || s.node_id || !joint));
-    for (const step of models) step.model = record.model;
+    for (const step of this.#list) if (step.step_name === 'allowed') step.duration_ms = Math.max(0, ...(step.tool_calls ?? []).map((c) => (c.started_ms ?? 0) + (c.duration_ms ?? 0) - step.started_ms));
+    const models = this.#models();
     const { done } = record;
     if (!done) return this.#list;
     turn.message ||= done.finish_reason;
@@ -180,8 +178,17 @@ class Steps {
     const ended = new Set(this.#list.filter((s) => s !== this.turn && s.duration_ms !== undefined).map((s) => s.id));
     for (const { step, asked } of this.#lanes.values()) if (step && !asked && !ended.has(step.parent_id ?? '')) delete step.duration_ms;
     for (const { call } of this.#calls.values()) if (call.outcome === 'running') call.runs = true;
-    for (const step of this.#list) if (step.step_name === 'step' && !step.tools_only) step.model ??= this.record.model;
+    this.#models();
     return this.#list;
+  }
+
+  // The calls of models. A node without an agent asks none, and text of nobody is what agents said together.
+  #models() {
+    const joint = this.#list.some((s) => s.step_name === 'agent' && !s.session_id);
+    for (const step of this.#list) if (step.step_name === 'step' && !step.agent && (step.node_id || joint && !step.tool_calls?.length)) step.step_name = step.tool_calls?.length ? 'call' : 'text';
+    const models = this.#list.filter((s) => s.step_name === 'step');
+    for (const step of models) step.model = this.record.model;
+    return models;
   }
 
   #held = NaN; // when an answer that is held began

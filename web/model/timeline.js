@@ -41,22 +41,14 @@ export function rowsOf(trace, asked) {
 
 /** @type {Record<string, string>} */
 const names = {
-  route: 'Routing', step: 'Model', router: 'Model, as router', planner: 'Model, as planner', judge: 'Model, as judge', refinement: 'Model, as reviser',
+  route: 'Routing', step: 'Model', allowed: 'Tools allowed', call: 'Call', text: 'Text', router: 'Model, as router', planner: 'Model, as planner', judge: 'Model, as judge', refinement: 'Model, as reviser',
   critic: 'Model, as critic', structured: 'Model, for the form', approval: 'Question to a person', model: 'Another model answers', error: 'A failure',
 };
-
-/** Calls that go on after a person's answer: no model was asked for this step. @param {TraceStep} s */
-const isToolsOnly = (s) => s.tools_only === true || s.step_name === 'step' && s.duration_ms !== undefined && !s.node_id && !s.model && !s.usage && (s.tool_calls?.length ?? 0) > 0;
-
-/** When the last call of a step ended, since the begin of the step. @param {TraceStep} s */
-const callsEnd = (s) => Math.max(0, ...(s.tool_calls ?? []).map((c) => (c.started_ms ?? s.started_ms) + (c.duration_ms ?? 0) - s.started_ms));
 
 /** @param {TraceStep} s @param {number} turn  its number @returns {string} */
 function nameOf(s, turn) {
   if (s.step_name === 'turn') return `Turn ${turn}`;
-  if (isToolsOnly(s)) return 'Tools allowed';
   if (s.step_name === 'node') return `Node ${s.node_id ?? ''}`;
-  if (s.step_name === 'step' && !s.agent && (s.node_id || !s.model && !s.tool_calls?.length)) return s.tool_calls?.length ? 'Call' : 'Text';
   if (s.step_name === 'agent') return `${s.session_id ? 'Sub-agent' : 'Agent'} ${s.agent ?? ''}`;
   return names[s.step_name] ?? s.step_name;
 }
@@ -65,10 +57,8 @@ function nameOf(s, turn) {
 function stepRow(s, level, turn) {
   const word = wordOf(s);
   const isBad = word !== 'stopped' && (s.status === 'warning' || s.status === 'error'); // what a person has stopped is as it should be
-  const isTools = isToolsOnly(s);
-  if (isTools) s = { ...s, tools_only: true };
   return {
-    id: s.id, kind: s.step_name, name: nameOf(s, turn), level, from: s.started_ms, ms: isTools && s.duration_ms !== undefined ? callsEnd(s) : s.duration_ms ?? 0, open: s.duration_ms === undefined, isMeasured: s.is_guess !== true,
+    id: s.id, kind: s.step_name, name: nameOf(s, turn), level, from: s.started_ms, ms: s.duration_ms ?? 0, open: s.duration_ms === undefined, isMeasured: s.is_guess !== true,
     status: isBad ? /** @type {'warning' | 'error'} */ (s.status) : '', word, lane: 0, lanes: 0, parent: false, step: s, call: null,
   };
 }
@@ -86,7 +76,7 @@ function wordOf(s) {
   if (s.status === 'error') return 'failed';
   if (s.status !== 'warning') return '';
   const lost = (s.tool_calls ?? []).some((c) => c.outcome === 'failed' || c.outcome === 'unknown');
-  if (s.step_name === 'turn' || s.step_name === 'step') return lost ? 'a call failed' : 'cut';
+  if (['turn', 'step', 'allowed', 'call', 'text'].includes(s.step_name)) return lost ? 'a call failed' : 'cut';
   if (asks.includes(s.step_name)) return 'failed';
   if (s.step_name === 'node') return s.message === 'turn_lost' || kinds.includes(s.message) ? 'cut' : 'failed';
   if (s.step_name === 'agent') return ['primary', 'additional', 'fallback', 'delegate'].includes(s.message) ? 'cut' : 'failed';

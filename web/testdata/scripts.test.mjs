@@ -251,7 +251,7 @@ test('a call that a person has allowed asks no model, and the model after it rea
     [160, 'done', { ...done, timings: { total_ms: 160, first_event_ms: 0, model_ms: [150], tools: [], write_blocked_ms: 0 } }]);
   record.ask = { ...ask, approval: { action: 'approve' } };
   const [, allowed, model] = traceOf(record).steps;
-  assert.deepEqual([allowed.tools_only, allowed.model, allowed.duration_ms, allowed.tool_calls.length], [true, undefined, 2, 1]);
+  assert.deepEqual([allowed.step_name, allowed.model, allowed.duration_ms, allowed.tool_calls.length], ['allowed', undefined, 2, 1]);
   assert.deepEqual([model.model, model.duration_ms], ['m', 150]);
   assert.ok(model.started_ms >= 7, `${model.started_ms}`);
 });

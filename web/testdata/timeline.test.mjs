@@ -32,7 +32,7 @@ test('steps are below what they are a part of, calls below their step, and circl
 
 test('the text of several agents together is no call of a model', () => {
   const model = { step_name: 'step', node_id: '', model: 'm' };
-  const rows = rowsOf(trace(step('t', '', 0, 100, { step_name: 'turn' }), step('a', 't', 1, 50, { ...model, agent: 'lights' }), step('b', 't', 60, 1, { step_name: 'step', node_id: '' }), step('c', 't', 70, 1, model)));
+  const rows = rowsOf(trace(step('t', '', 0, 100, { step_name: 'turn' }), step('a', 't', 1, 50, { ...model, agent: 'lights' }), step('b', 't', 60, 1, { step_name: 'text', node_id: '' }), step('c', 't', 70, 1, model)));
   assert.deepEqual(rows.map((r) => r.name), ['Turn 1', 'Model', 'Text', 'Model']);
 });
 
@@ -122,8 +122,8 @@ test('one agent never works at the same time as itself, whatever the clocks say'
   assert.deepEqual(lines(two), ['1 Turn 1 0/0', '2 Model 1/2', '2 Model 2/2'], 'two agents may');
 });
 
-test('calls that a person has allowed are no call of a model, and end with the last tool', () => {
-  const allowed = step('t:1', 't:0', 10, 154, { step_name: 'step', node_id: '', tool_calls: [{ call_id: '1', server: 's', tool: 'x', outcome: 'completed', started_ms: 10, duration_ms: 1 }] });
+test('calls that a person has allowed are no call of a model', () => {
+  const allowed = step('t:1', 't:0', 10, 1, { step_name: 'allowed', node_id: '', tool_calls: [{ call_id: '1', server: 's', tool: 'x', outcome: 'completed', started_ms: 10, duration_ms: 1 }] });
   const rows = rowsOf(trace(step('t:0', '', 0, 200, { step_name: 'turn' }), allowed, step('t:2', 't:0', 11, 150, { step_name: 'step', node_id: '', model: 'm' })));
   assert.deepEqual(rows.map((r) => [r.name, r.ms]), [['Turn 1', 200], ['Tools allowed', 1], ['x', 1], ['Model', 150]]);
 });

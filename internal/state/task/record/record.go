@@ -199,6 +199,7 @@ func Join(task string, parts []*Part) *Trace {
 
 // nameAllowed names the steps whose calls waited for a person before: no model was asked for them in
 // their turn. Such a step ends with its last call, as the model's next answer has a step of its own.
+// It also names the calls of tool nodes, as the recorder cannot tell for the turn of a dead process.
 func (t *Trace) nameAllowed() {
 	asked := map[string]bool{}
 	for i := range t.Steps {
@@ -207,6 +208,9 @@ func (t *Trace) nameAllowed() {
 			for _, c := range s.Calls {
 				asked[c.CallID] = true
 			}
+		}
+		if s.Name == Speak && s.Model == "" && s.NodeID != "" && s.Agent == "" && len(s.Calls) > 0 {
+			s.Name = stepCall
 		}
 		if !isSpeech(s.Name) || s.Model != "" || len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, func(c Call) bool { return !asked[c.CallID] }) {
 			continue

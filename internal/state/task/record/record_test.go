@@ -134,7 +134,7 @@ func TestTeamsAndWorkflows(t *testing.T) {
 		"5 in 2: step a info A",
 		"6 in 3: step b info B",
 		"7 in 0: node n warning agent",
-		"8 in 7: step n warning  [c2 running]",
+		"8 in 7: call n warning  [c2 running]",
 		"9 in 0: node m info skipped",
 	}
 	if diff := cmp.Diff(want, lines(got)); diff != "" {
