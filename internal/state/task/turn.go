@@ -44,7 +44,7 @@ func (t *Turn) Task() string { return t.task }
 // ID returns the id of the turn.
 func (t *Turn) ID() string { return t.id }
 
-// Context returns a context that records the calls of models for the turn's trace. began is the
+// Context returns a context that records model calls in the trace. began is the
 // moment from which the events of the turn count.
 func (t *Turn) Context(ctx context.Context, began time.Time) context.Context {
 	return t.trace.Context(ctx, began)
