@@ -20,7 +20,7 @@ export async function tracePlain(v) {
   const all = await rows(v);
   assert.match(all[0], /^Remind me to buy eggs tomorrow at 3pm, from 0 ms on, /);
   assert.equal(all.filter((r) => r.startsWith('Model, ')).length, 2);
-  assert.ok(all.filter((r) => r.startsWith('Model, ')).every((r) => / in.*, .* out · first .* · stop$/.test(r)), all.join('\n'));
+  assert.ok(all.filter((r) => r.startsWith('Model, ')).every((r) => / in.*, .* out(, 61 thinking)? · first .* · stop$/.test(r)), all.join('\n'));
   assert.equal(all.filter((r) => r.startsWith('create_todo, ')).length, 1);
   await v.at('trace-row').filter({ hasText: 'create_todo' }).click();
   assert.match(await text(v.at('trace-detail')), /todo\s.*Sent\s+title\s+buy eggs.*Came back\s/s);
