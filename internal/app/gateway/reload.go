@@ -17,7 +17,7 @@ import (
 
 // Reload takes over another reading of the configuration file for new turns: team, quality,
 // channels, style, tenants and limits. err is the error of the reading. It changes nothing if the
-// file is faulty, or if models, budget, memory, tasks or MCP servers differ from the running ones.
+// file is faulty, or if models, budget, memory, conversations, tasks or MCP servers differ from the running ones.
 // The error, also in the log, says why. It may be called concurrently.
 //
 // When it returns, the next turn sees the new team. Cards of new remote agents are waited
@@ -54,6 +54,7 @@ func (g *Gateway) needsRestart(cfg settings.Config) error {
 	check("models", g.started.Models, cfg.Models)
 	check("budget", g.started.TurnTokens, cfg.TurnTokens)
 	check("memory", g.started.Memory, cfg.Memory)
+	check("conversations", g.started.Conversations, cfg.Conversations)
 	check("tasks", g.started.Tasks, cfg.Tasks)
 	check("a2a", g.started.A2A, cfg.A2A)
 	check("auth", g.started.Auth, cfg.Auth)

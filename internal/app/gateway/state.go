@@ -40,6 +40,8 @@ type storedState struct {
 	runs  *records.Runs
 	// memory remembers conversations; nil: nothing does.
 	memory *conversation.Memory
+	// journal keeps conversations, with memory as a view of them; nil: nothing does.
+	journal *conversation.Journal
 	// turns continues turns of other processes; it is nil if nothing does.
 	turns *lateTurns
 	parts []health.Checker
@@ -105,14 +107,21 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
 		Trace: cfg.Traces(), Retention: cfg.Retention, Forget: []task.Forget{records.Of(s.store).Forget},
 	}
+	if cfg.Memory.Enabled {
+		s.memory = conversation.New(conversation.Config{Store: s.store, Location: settings.Of[agent.Config](&cfg).Location, Spec: cfg.Memory})
+	}
+	if cfg.Conversations.Enabled {
+		s.journal = conversation.NewJournal(conversation.JournalConfig{
+			Store: s.store, Memory: s.memory, OmitCalls: cfg.Memory.OmitCalls, JournalSpec: cfg.Conversations,
+			Later: func(check func(context.Context) error) { s.tasks.CheckLater(check) },
+		})
+		own.Lost = s.journal.AppendLost
+	}
 	if s.isPersistent() && (cfg.Tasks.TakeOver == nil || *cfg.Tasks.TakeOver) {
 		s.turns = new(lateTurns)
 		own.Turns = s.turns
 	}
 	s.tasks = task.New(own)
-	if cfg.Memory.Enabled {
-		s.memory = conversation.New(conversation.Config{Store: s.store, Location: settings.Of[agent.Config](&cfg).Location, Spec: cfg.Memory})
-	}
 	return s, nil
 }
 
@@ -125,13 +134,26 @@ func (s *storedState) isPersistent() bool {
 // hasTakeover says whether turns go on in other processes. It works on nil.
 func (s *storedState) hasTakeover() bool { return s != nil && s.turns != nil }
 
-// withMemory puts the memory of conversations around a runner, if there is one. before are the
-// events of its turn that another process has emitted.
+// withMemory puts the memory of conversations around a runner, or their journal, if there is one.
+// before are the events of its turn that another process has emitted. It works on nil.
 func (s *storedState) withMemory(r stream.Runner, before []stream.Event) stream.Runner {
-	if s == nil || s.memory == nil {
+	switch {
+	case s == nil:
 		return r
+	case s.journal != nil:
+		return s.journal.Around(r, before...)
+	case s.memory != nil:
+		return s.memory.Around(r, before...)
 	}
-	return s.memory.Around(r, before...)
+	return r
+}
+
+// conversations returns the journal of conversations; nil: none is kept. It works on nil.
+func (s *storedState) conversations() *conversation.Journal {
+	if s == nil {
+		return nil
+	}
+	return s.journal
 }
 
 // forgetters returns the functions that forget a conversation, besides its tasks.

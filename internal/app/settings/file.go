@@ -72,11 +72,13 @@ type File struct {
 	Style      *style.Guide // nil without a style
 	Webhooks   []deliver.Config
 	Memory     conversation.Spec
-	Dialects   dialect.Rules
-	Workflows  []*graph.Workflow
-	Auth       door.Spec // completed by SLUICE_API_KEYS
-	Tenants    limit.Tenants
-	Limits     limit.Spec
+	// Conversations has the record of conversations, of which the memory is a view.
+	Conversations conversation.JournalSpec
+	Dialects      dialect.Rules
+	Workflows     []*graph.Workflow
+	Auth          door.Spec // completed by SLUICE_API_KEYS
+	Tenants       limit.Tenants
+	Limits        limit.Spec
 }
 
 // Forms returns all channels, the built-in ones too, with the style's emojis and brand. Without a
@@ -131,6 +133,7 @@ func fileSections(c *config.Config, f *File, readKeys func() bool) file.Table {
 		task.RetentionSection(&f.Retention),
 		a2aSection(&f.A2A),
 		conversation.Section(&f.Memory, stored),
+		conversation.JournalSection(&f.Conversations, stored, func() bool { return config.Bind[ChatKit](c).keepsApart(stored()) }),
 		dialectsFile(&f.Dialects),
 		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		graph.Section(&f.Workflows, c, engine.Kinds()),

@@ -202,6 +202,11 @@ const (
 	HistoryInStore  History = "store"
 )
 
+// keepsApart reports whether threads are set to be kept elsewhere than in the store, if there is one.
+func (k *ChatKit) keepsApart(stored bool) bool {
+	return k.History == HistoryInMemory || k.History == historyNone && stored
+}
+
 // chatKitSection has those of the ChatKit endpoint.
 func chatKitSection(c *config.Config) config.Section {
 	own, kept := config.Bind[ChatKit](c), config.Bind[store.Config](c)

@@ -51,6 +51,24 @@ func MemoryKey(tenant, user, conversation string) string {
 	return "sluice:mem:" + hashTexts(tenant, user, conversation)
 }
 
+// ConversationKey returns the value of a conversation's record.
+func ConversationKey(tenant, user, conversation string) string {
+	return "sluice:conv:" + hashTexts(tenant, user, conversation)
+}
+
+// ConversationTurnsKey returns the list of a conversation's turns.
+func ConversationTurnsKey(tenant, user, conversation string) string {
+	return "sluice:turns:" + hashTexts(tenant, user, conversation)
+}
+
+// ConversationItemsKey returns the list of a conversation's items, as ChatKit was told them.
+func ConversationItemsKey(tenant, user, conversation string) string {
+	return ConversationTurnsKey(tenant, user, conversation) + ":items"
+}
+
+// ConversationsKey returns the index of a user's conversations, by the time of their last turn.
+func ConversationsKey(tenant, user string) string { return "sluice:convs:" + hashTexts(tenant, user) }
+
 // GenerationKey returns the counter of possible changes in a tool server. It is shared by all
 // users: a change by one user may be visible to another.
 func GenerationKey(server string) string { return "sluice:gen:" + hashTexts(server) }

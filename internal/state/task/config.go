@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/state/store"
+	"sluice/internal/state/task/conversation"
 	"sluice/internal/state/task/record"
 )
 
@@ -64,6 +66,8 @@ type Config struct {
 	// Forget removes the other records of a task.
 	Retention Retention
 	Forget    []Forget
+	// Lost appends a turn that no process ends to its conversation; nil: nothing does.
+	Lost func(context.Context, conversation.Lost) error
 	// Turns runs the rest of turns whose processes are gone; nil: those turns are lost.
 	Turns Turns
 	// Runs are continued when their process has died. nil: without runs.

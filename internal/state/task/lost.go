@@ -12,7 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/state/store"
+	"sluice/internal/state/task/conversation"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 
@@ -63,8 +65,40 @@ func (s *turnCloser) endLost(ctx context.Context, id string, task store.Task, ru
 		return err
 	}
 	s.traceLost(ctx, id, begun, task, kept, &c)
+	s.appendLost(ctx, id, task, doc, kept, lost, &said)
 	s.reportLost(ctx, id, task, kept.claims, c.State)
 	return nil
+}
+
+// appendLost appends the turn to its conversation, now or when the store answers.
+func (s *turnCloser) appendLost(ctx context.Context, id string, task store.Task, doc *document, kept stored, lost error, said *answer) {
+	if s.cfg.Lost == nil || (chat.Principal{ID: chat.AnonymousID}).Owner("") == task.User {
+		return
+	}
+	if full, err := s.longTexts(ctx, id); err == nil && !doc.isWhole() {
+		doc.addLongTexts(full)
+	}
+	l := conversation.Lost{
+		Tenant: task.Tenant, Owner: task.User, Conversation: task.Conversation, Turn: task.Turn, Task: id,
+		Input: doc.lastInput().Content, Began: doc.beginOfTurn(task.Turn, task.Created), Takeovers: kept.claims, Reason: said.Reason(),
+	}
+	if !l.Reason.Success() {
+		l.Err = lost
+	}
+	for _, logged := range kept.logged {
+		l.Events = append(l.Events, logged.Event)
+	}
+	if err := s.cfg.Lost(ctx, l); err != nil {
+		done := false
+		s.addCheck(func(ctx context.Context) error {
+			if done {
+				return nil
+			}
+			err := s.cfg.Lost(ctx, l)
+			done = err == nil
+			return err
+		})
+	}
 }
 
 // reportLost logs and counts that a task was closed. before is the task before that.

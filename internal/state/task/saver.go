@@ -50,7 +50,7 @@ func (t *Turn) Saving() *chat.Saving {
 	if !t.saves {
 		return nil
 	}
-	return &chat.Saving{Saver: saver{t}}
+	return &chat.Saving{Saver: saver{t}, Takeovers: t.takeovers}
 }
 
 // saver is the chat.Saver of a Turn.

@@ -32,6 +32,8 @@
 // A Service is safe for concurrent use. Its keeper ends with Close, and Close waits for it.
 package task
 
+import "context"
+
 // Service keeps the turns of one process, in parts with one job each. It is safe for concurrent use.
 // Use New.
 type Service struct {
@@ -46,6 +48,10 @@ type Service struct {
 	*retentionSweeper // Erase
 	contentNotes      // NoteContent, DropContent
 }
+
+// CheckLater has the keeper call check until the store answers, however many checks there are. It
+// may be called again after that.
+func (s *Service) CheckLater(check func(context.Context) error) { s.turnStarter.addCheck(check) }
 
 // New returns a Service and starts its keeper. The keeper renews the lease, learns of cancels, and
 // closes the turns of dead processes. The caller must call Close.

@@ -80,6 +80,8 @@ type Saving struct {
 	Part string
 	// Before holds the parts that a previous process has saved, for the runners that continue them.
 	Before map[string][][]byte
+	// Takeovers counts the processes that have taken the turn over, this one included.
+	Takeovers int
 }
 
 // SavedDelivery begins the name of a saved part. It is a complete answer that was sent and waits

@@ -41,6 +41,29 @@ func CheckSubject(s string) (string, *FieldError) {
 	return s, nil
 }
 
+// CheckTitle accepts 1 to 200 characters, on one line: it strips all controls.
+func CheckTitle(s string) (string, *FieldError) {
+	s = TitleLine(s)
+	switch n := utf8.RuneCountInString(s); {
+	case n == 0:
+		return "", &FieldError{Code: CodeBlank, Message: "must hold more than white space"}
+	case n > maxTitle:
+		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 200 characters"}
+	}
+	return s, nil
+}
+
+// TitleLine returns a text on one line, without controls and without marks that turn the direction
+// of the text: next to other titles these would turn theirs too.
+func TitleLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069' {
+			return -1
+		}
+		return r
+	}, oneLine(s)))
+}
+
 // oneLine makes spaces of line breaks and tabs, and leaves out whatever else a reader does
 // not see.
 func oneLine(s string) string {

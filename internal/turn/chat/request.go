@@ -20,6 +20,7 @@ const (
 	maxUserID         = 256  // code points, after control characters are stripped
 	maxUserName       = 64   // code points, after control characters are stripped
 	maxSubject        = 200  // code points, after control characters are stripped
+	maxTitle          = 200  // code points, after control characters are stripped
 	maxConversationID = 64   // characters after "conv_"
 )
 
@@ -104,6 +105,9 @@ type Past struct {
 	HasHistory bool
 	// LastAgent is who answered last in the conversation; empty: not known.
 	LastAgent string
+	// After is the turn of the conversation that the new turn follows, or AfterStart; empty: the
+	// newest one. Only a turn that is appended to a conversation has one.
+	After string `json:",omitempty"`
 	// Question is the question that the input answers; nil for a new request.
 	Question *Clarification
 }

@@ -14,6 +14,9 @@ const (
 	TurnPrefix = "turn_"
 )
 
+// AfterStart is the Past.After of a turn that begins a line of its conversation.
+const AfterStart = "start"
+
 // idLength is how many characters follow the prefix: 128 bits, five in each.
 const idLength = 26
 
