@@ -14,6 +14,7 @@ import (
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/approval"
 	"sluice/internal/state/task"
+	"sluice/internal/state/task/conversation"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
@@ -87,6 +88,8 @@ type Keeping struct {
 	Tasks *task.Service
 	// Records has the other data of tasks; nil: without it.
 	Records Records
+	// Conversations keeps conversations; nil: there is no list of them.
+	Conversations *conversation.Journal
 	// Forget removes a conversation's data, after its tasks were removed.
 	Forget []Forget
 	// Approvals asks people about tool calls, and receives their answers; nil: without questions.

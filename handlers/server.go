@@ -101,6 +101,9 @@ func (s *Server) serveProtocols(cfg *Config, figures *instruments) {
 	if cfg.Tasks != nil {
 		(&taskAPI{tasks: cfg.Tasks, forgets: cfg.Forget, isOpen: cfg.Door == nil, origins: origins, bodies: bodies, readers: en.readers, native: native}).addRoutes(s.routes)
 	}
+	if cfg.Tasks != nil && cfg.Conversations != nil {
+		(&conversationAPI{journal: cfg.Conversations, tasks: cfg.Tasks, approvals: cfg.Approvals, isOpen: cfg.Door == nil, origins: origins, bodies: bodies}).addRoutes(s.routes)
+	}
 	if cfg.Tickets != nil {
 		en.tickets.addRoutes(s.routes)
 	}

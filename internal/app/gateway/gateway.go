@@ -136,6 +136,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Tools, server.TokensByModel = g.tools.client.Tools, len(cfg.Models) > 0
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.spanTracer()
 	server.Tasks, server.Records, server.Forget = g.state.taskService(), g.state.recordsOf(), g.state.forgetters()
+	server.Conversations = g.state.conversations()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
 	server.Approvals, server.Door, server.Client = g.questions.service, g.entrance.httpDoor(), g.entrance.clientOf
 	server.Limiter = requestLimits(g.limiter, g.entrance.peers)

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
 	"sluice/internal/base/telemetry/health"
 	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/engine/agent"
@@ -156,12 +157,43 @@ func (s *storedState) conversations() *conversation.Journal {
 	return s.journal
 }
 
-// forgetters returns the functions that forget a conversation, besides its tasks.
+// forgetters returns the functions that forget a conversation, besides its tasks. With a journal
+// the memory's own list and ChatKit's own thread go too: they may be of a time before it.
 func (s *storedState) forgetters() (all []handlers.Forget) {
-	if s != nil && s.memory != nil {
+	if s == nil {
+		return nil
+	}
+	if s.journal != nil {
+		all = append(all, s.forgetJournal, func(ctx context.Context, tenant, owner, id string) error {
+			return s.store.DeleteList(ctx, store.MemoryKey(tenant, owner, id))
+		})
+	} else if s.memory != nil {
 		all = append(all, s.memory.Forget)
 	}
 	return all
+}
+
+// forgetJournal removes the record and the turns of a conversation.
+func (s *storedState) forgetJournal(ctx context.Context, tenant, owner, id string) error {
+	turns, found, err := s.journal.Forget(ctx, tenant, owner, id)
+	if err == nil && found {
+		zerolog.Ctx(ctx).Info().Str("conversation_id", id).Dict("details", zerolog.Dict().Int("turns", turns)).Msg("conversation_deleted")
+	}
+	return err
+}
+
+// forgetConversation removes all data of a caller's conversation, as DELETE /conversations/{id}
+// does.
+func (s *storedState) forgetConversation(ctx context.Context, c task.Caller, id string) error {
+	if err := s.tasks.Forget(ctx, c, id); err != nil {
+		return err
+	}
+	for _, forget := range s.forgetters() {
+		if err := forget(ctx, c.Principal.Tenant, c.Owner(), id); err != nil {
+			return fault.NewStoreUnavailable(err)
+		}
+	}
+	return s.tasks.Erase(ctx)
 }
 
 // recoveryWithin returns how long the breaker of the store stays open: a third of a lease at most. A

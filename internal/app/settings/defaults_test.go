@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -64,7 +65,7 @@ func saidDefaults() []string {
 
 // leastFile is a file that has an instance of everything for which defaults are reported.
 const leastFile = `{
-	"a2a": {}, "aggregate": {}, "dispatch": {}, "limits": {}, "memory": {}, "retention": {}, "router": {}, "tasks": {}, "tenants": {"t": {}}, "trace": {},
+	"a2a": {}, "aggregate": {}, "conversations": {}, "dispatch": {}, "limits": {}, "memory": {}, "retention": {}, "router": {}, "tasks": {}, "tenants": {"t": {}}, "trace": {},
 	"style": {"version": "1", "emojis": {}, "formatting": {}, "humor": {}, "texts": {"en": {}}, "tone": {}},
 	"models": {"default": {"provider": "gemini", "model": "x"}, "m": {"provider": "ollama", "model": "x"}},
 	"agents": {"a": {"description": "Does one thing."}, "remote": {"description": "Runs elsewhere.", "card": "https://h/card.json"}},
@@ -107,6 +108,7 @@ func readDefaults(t *testing.T, doc any) []any {
 	f.Tasks.TTL, f.Tasks.EventTTL = cmp.Or(f.Tasks.TTL, task.DefaultTTL), cmp.Or(f.Tasks.EventTTL, task.DefaultEventTTL)
 	f.Tasks.Lease, f.Tasks.MaxHistory = cmp.Or(f.Tasks.Lease, task.DefaultLease), cmp.Or(f.Tasks.MaxHistory, task.DefaultMaxHistory)
 	f.Tasks.OnDisconnect = cmp.Or(f.Tasks.OnDisconnect, chat.OnDisconnectContinue)
+	f.Conversations.TTL, f.Conversations.MaxTurns = cmp.Or(f.Conversations.TTL, 30*24*time.Hour), cmp.Or(f.Conversations.MaxTurns, 500)
 	f.Memory.TTL = cmp.Or(f.Memory.TTL, conversation.DefaultTTL)
 	f.Memory.MaxMessages, f.Memory.MaxTokens = cmp.Or(f.Memory.MaxMessages, conversation.DefaultMaxMessages), cmp.Or(f.Memory.MaxTokens, conversation.DefaultMaxTokens)
 	for i := range f.Webhooks {

@@ -61,7 +61,7 @@ func ConversationTurnsKey(tenant, user, conversation string) string {
 	return "sluice:turns:" + hashTexts(tenant, user, conversation)
 }
 
-// ConversationItemsKey returns the list of a conversation's items, as ChatKit was told them.
+// ConversationItemsKey returns the list of the items of a conversation that ChatKit has shown.
 func ConversationItemsKey(tenant, user, conversation string) string {
 	return ConversationTurnsKey(tenant, user, conversation) + ":items"
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sluice/internal/state/store"
 )
 
@@ -319,9 +317,7 @@ func (j *Journal) later(c *current, t *turn) {
 			return nil
 		}
 		err := j.append(ctx, c, t)
-		if done = err == nil; !done {
-			zerolog.Ctx(ctx).Debug().AnErr("cause", err).Msg("turn_not_appended")
-		}
+		done = err == nil
 		return err
 	})
 }

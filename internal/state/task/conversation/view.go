@@ -242,8 +242,8 @@ func (j *Journal) object(ctx context.Context, c *current) (Object, error) {
 	return o, nil
 }
 
-// find returns the record of a conversation. Without one the error is fault.NotFound, whoever the
-// id belongs to.
+// find returns the record of a conversation. Without one, and for an id of
+// another user, the error is fault.NotFound.
 func (j *Journal) find(ctx context.Context, n name) (*current, error) {
 	c, err := j.load(ctx, n)
 	if errors.Is(err, store.ErrDamaged) || err == nil && c.version == 0 {
@@ -305,7 +305,7 @@ func (j *Journal) Rename(ctx context.Context, tenant, owner, conversation, title
 // ListQuery asks for a page of an owner's conversations, the last turn first.
 type ListQuery struct {
 	Tenant, Owner string
-	// IDs, if not nil, are the only conversations that are told.
+	// IDs, if not nil, are the only conversations of the list.
 	IDs    []string
 	Search string // a part of the title, in any case; empty: all
 	Limit  int
