@@ -28,6 +28,9 @@ func newChatKit(history settings.History, s *storedState) *chatkit.Server {
 		cfg.Listing = s.tasks.Listing
 	}
 	switch {
+	case s.conversations() != nil:
+		view := threads.NewView(s.journal, s.forgetConversation)
+		cfg.Store, cfg.Follows = view, view.Follows
 	case history == settings.HistoryInMemory:
 		cfg.Store = new(chatkit.Memory)
 	case history == settings.HistoryInStore && s != nil:

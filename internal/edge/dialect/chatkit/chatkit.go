@@ -31,6 +31,10 @@ type Config struct {
 	// Store stores the threads. nil turns the history off: a message is then remembered for ten
 	// minutes, for a retry.
 	Store Store
+	// Follows returns the turn that a retry of an item follows: see chat.Past.After. It is set if
+	// Store is a view of conversations: then the gateway shows models the earlier turns. nil: a
+	// retry removes the later items, and models are shown the Store's messages.
+	Follows func(ctx context.Context, owner, threadID, itemID string) (after string, err error)
 	// Listing begins a list, and returns what ends it. Its error is that of too many at once. nil: lists
 	// are not counted.
 	Listing func() (done func(), err error)

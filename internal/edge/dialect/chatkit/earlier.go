@@ -58,7 +58,7 @@ func (i Item) messageText() (chat.HistoryMessage, bool) {
 		return chat.HistoryMessage{Role: chat.RoleUser, Text: i.Input}, true
 	}
 	var item assistantItem
-	if json.Unmarshal(i.Body, &item) != nil || item.Type != "assistant_message" || len(item.Content) == 0 {
+	if json.Unmarshal(i.Body, &item) != nil || item.Type != assistantMessage || len(item.Content) == 0 {
 		return chat.HistoryMessage{}, false
 	}
 	return chat.HistoryMessage{Role: chat.RoleModel, Text: item.Content[0].Text}, true // ours have one part

@@ -18,6 +18,9 @@ import (
 // are both open at once.
 type encoder struct {
 	turn      *turn
+	turnID    string        // of a stored turn
+	taskID    string        // of its task
+	stored    int           // bytes of the items that were stored
 	seed      []byte        // of the ids; nil: not made yet
 	ids       uint64        // made so far
 	now       time.Duration // of the event at hand, since the turn began

@@ -32,6 +32,7 @@ func (e *encoder) useTurnIDs(ev *stream.Start) {
 		return
 	}
 	seed := sha256.Sum256([]byte(ev.TurnID))
+	e.turnID, e.taskID = ev.TurnID, ev.TaskID
 	e.seed, e.turn.thread.ID = seed[:], ev.ConversationID
 }
 
@@ -76,9 +77,16 @@ func (e *encoder) storePartial() {
 func (e *encoder) storeItem(id, input string, item any) {
 	t := e.turn
 	e.deferEffect(func(ctx context.Context, s Store) error {
-		return s.Append(ctx, t.owner, t.thread.ID, Item{ID: id, Input: input, Body: appendJSON(nil, item)})
+		shown := Item{ID: id, Input: input, Body: appendJSON(nil, item), Turn: e.turnID, Task: e.taskID}
+		if e.stored += len(shown.Body); e.stored > maxShown && t.server.cfg.Follows != nil {
+			return nil // the turn has the text
+		}
+		return s.Append(ctx, t.owner, t.thread.ID, shown)
 	})
 }
+
+// maxShown bounds the items of a turn that are kept as they were shown, in bytes.
+const maxShown = 64 << 10
 
 // deferEffect keeps a change of the store until the frame that reports it was written. Without a store
 // it drops the change.

@@ -20,6 +20,8 @@ type Item struct {
 	ID    string
 	Input string         // of a user's message: the model's input. Else empty
 	Body  jsontext.Value // the item as clients see it, a JSON object
+	// Turn and Task are the stored turn that it is part of, and its task; empty: it is not stored.
+	Turn, Task string
 }
 
 // Query asks for a page of a list.

@@ -48,8 +48,14 @@ func (s *Server) openTurn(ctx context.Context, req request) (*dialect.Exchange, 
 		t.thread = Thread{ID: req.threadID}
 		t.input, err = s.earlierInput(ctx, req)
 	}
-	if err == nil && !t.create {
+	after := ""
+	switch isView := s.cfg.Follows != nil; {
+	case err != nil || t.create:
+	case !isView:
 		earlier, err = s.readEarlier(ctx, req.owner, t.thread.ID, req.itemID)
+	case t.message == nil:
+		after, err = s.cfg.Follows(ctx, req.owner, t.thread.ID, req.itemID)
+		err = storeError(err, noMessage)
 	}
 	if err != nil {
 		return nil, err
@@ -58,7 +64,8 @@ func (s *Server) openTurn(ctx context.Context, req request) (*dialect.Exchange, 
 		t.input = t.message.input
 	}
 	asks := chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.user, Location: req.location, Mute: true}
-	asks.HasHistory = s.cfg.Store != nil
+	asks.HasHistory = s.cfg.Store != nil && s.cfg.Follows == nil
+	asks.After = after
 	asks.History, asks.Pruning = chat.PruneHistory(earlier)
 	k := &keeper{turn: t, enc: &encoder{turn: t}}
 	return &dialect.Exchange{

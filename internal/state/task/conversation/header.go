@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"slices"
@@ -79,6 +80,9 @@ func readHeader(data []byte) (h header, err error) {
 	h.Turns, h.Bytes, h.Forks = max(0, h.Turns), max(0, h.Bytes), max(0, h.Forks)
 	return h, nil
 }
+
+// title returns the title: a person's, or the made one.
+func (h *header) title() string { return cmp.Or(h.Title, h.Made) }
 
 // encode returns the JSON that readHeader reads.
 func (h *header) encode() []byte {

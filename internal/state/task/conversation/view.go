@@ -224,7 +224,7 @@ func formatMillis(at int64) string {
 // shows those that the store knows as running.
 func (j *Journal) object(ctx context.Context, c *current) (Object, error) {
 	o := Object{
-		ID: c.id, Title: cmp.Or(c.Title, c.Made), CreatedAt: formatMillis(c.Created), UpdatedAt: formatMillis(c.Updated),
+		ID: c.id, Title: c.title(), CreatedAt: formatMillis(c.Created), UpdatedAt: formatMillis(c.Updated),
 		Turns: min(c.Turns, j.cfg.MaxTurns), Head: c.Head, Running: []Running{}, Waiting: []*stream.Approval{}, Truncated: c.Truncated,
 	}
 	for _, m := range c.Running {
@@ -308,8 +308,11 @@ type ListQuery struct {
 	// IDs, if not nil, are the only conversations of the list.
 	IDs    []string
 	Search string // a part of the title, in any case; empty: all
-	Limit  int
-	Cursor string // Next of the page before
+	// OnlyChatKit selects the conversations that ChatKit began.
+	OnlyChatKit bool
+	Ascending   bool // the last turn last
+	Limit       int
+	Cursor      string // Next of the page before
 }
 
 // maxSearched is how many titles one page of a search looks at.
@@ -320,6 +323,9 @@ func (j *Journal) List(ctx context.Context, q ListQuery) (*Page, error) {
 	last, err := store.ReadCursor(q.Cursor)
 	if err != nil {
 		return nil, err
+	}
+	if q.Ascending && q.Cursor == "" {
+		last.Score = -1 << 53
 	}
 	page, keep := &Page{Conversations: []Object{}}, q.filter()
 	walk := j.walkIndex
@@ -351,7 +357,9 @@ func (j *Journal) List(ctx context.Context, q ListQuery) (*Page, error) {
 func (q *ListQuery) filter() func(*current) bool {
 	fold := func(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 	part := fold(q.Search)
-	return func(c *current) bool { return part == "" || strings.Contains(fold(cmp.Or(c.Title, c.Made)), part) }
+	return func(c *current) bool {
+		return (c.ChatKit || !q.OnlyChatKit) && (part == "" || strings.Contains(fold(c.title()), part))
+	}
 }
 
 // walkIndex calls do for each conversation behind last, until it stops. A conversation that the
@@ -360,7 +368,7 @@ func (j *Journal) walkIndex(ctx context.Context, q ListQuery, last *store.Member
 	index := store.ConversationsKey(q.Tenant, q.Owner)
 	after := *last
 	for {
-		r := store.Range{Min: -1 << 53, Max: 1 << 53, Descending: true, After: &after, Limit: min(q.Limit+1, store.MaxPage)}
+		r := store.Range{Min: -1 << 53, Max: 1 << 53, Descending: !q.Ascending, After: &after, Limit: min(q.Limit+1, store.MaxPage)}
 		members, err := j.cfg.Store.Index(ctx, index, r)
 		if err != nil {
 			return err

@@ -174,7 +174,7 @@ func (s *Store) Append(ctx context.Context, owner, threadID string, i chatkit.It
 		return err
 	}
 	bounds := store.Bounds{Items: maxItems, Bytes: maxBytes}
-	if err := s.engine.PushList(ctx, store.ThreadItemsKey(threadID), encodeJSON(item(i)), bounds, lives); err != nil {
+	if err := s.engine.PushList(ctx, store.ThreadItemsKey(threadID), encodeJSON(item{i.ID, i.Input, i.Body}), bounds, lives); err != nil {
 		return wrapError(threadID, err)
 	}
 	err = s.extendLife(ctx, threadID, t)
@@ -255,7 +255,7 @@ func (s *Store) readItems(ctx context.Context, owner, threadID string) ([]chatki
 	for i, data := range raw {
 		var kept item
 		if json.Unmarshal(data, &kept) == nil {
-			all[i] = chatkit.Item(kept)
+			all[i] = chatkit.Item{ID: kept.ID, Input: kept.Input, Body: kept.Body}
 		}
 	}
 	return all, nil
