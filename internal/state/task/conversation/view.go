@@ -355,10 +355,9 @@ func (j *Journal) List(ctx context.Context, q ListQuery) (*Page, error) {
 
 // filter reports whether a search finds a conversation.
 func (q *ListQuery) filter() func(*current) bool {
-	fold := func(s string) string { return strings.ToLower(strings.ToUpper(s)) }
-	part := fold(q.Search)
+	part := strings.ToLower(q.Search)
 	return func(c *current) bool {
-		return (c.ChatKit || !q.OnlyChatKit) && (part == "" || strings.Contains(fold(c.title()), part))
+		return (c.ChatKit || !q.OnlyChatKit) && (part == "" || strings.Contains(strings.ToLower(c.title()), part))
 	}
 }
 
