@@ -278,20 +278,11 @@ func TestFrontEndsShareAConversation(t *testing.T) {
 		one, two := f.Gateway(nil), f.Gateway(nil)
 		one.RunTurn(t, wholetest.Input("native", wholetest.OfAnn))
 		askChatKit(t, two, "threads.add_user_message", `{"thread_id":"conv_1","input":`+fmt.Sprintf(said, "kit")+`}`)
-		status, body := one.Ask(t, http.MethodPost, "/a2a", `{"jsonrpc":"2.0","id":"1","method":"SendMessage","params":`+
-			wholetest.MessageOf("m1", "agents", `,"contextId":"conv_1"`, `,"metadata":{"user_id":"ann"}`)+`}`, "A2A-Version", "1.0")
-		if status != http.StatusOK || !strings.Contains(body, "re agents") {
-			t.Fatalf("%d %s", status, body)
-		}
 		own := `,"history":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`
 		two.RunTurn(t, wholetest.Input("own", wholetest.OfAnn+own))
 		one.RunTurn(t, wholetest.Input("last", wholetest.OfAnn))
 		got := see(t, one, ofAnn)
-		want := "user: native|assistant: re native|user: kit|assistant: re kit"
-		if strings.Contains(got.texts(), "agents") {
-			want += "|user: agents|assistant: re agents"
-		}
-		if want += "|user: own|assistant: re own|user: last|assistant: re last"; got.texts() != want {
+		if want := "user: native|assistant: re native|user: kit|assistant: re kit|user: own|assistant: re own|user: last|assistant: re last"; got.texts() != want {
 			t.Errorf("%s\nwant %s", got.texts(), want)
 		}
 		if n := len(*shown); !strings.Contains((*shown)[1], "model: re native|") || (*shown)[n-2] != "user: a|model: b|" || strings.Count((*shown)[n-1], "user: ") != got.Turns-1 || strings.Contains((*shown)[n-1], "user: a|") {
@@ -314,11 +305,32 @@ func TestFrontEndsShareAConversation(t *testing.T) {
 		if list := askChatKit(t, one, "threads.list", `{}`); !strings.Contains(list, thread) {
 			t.Errorf("%s", list)
 		}
-		listed, body := one.Ask(t, http.MethodPost, "/a2a", `{"jsonrpc":"2.0","id":"1","method":"ListTasks","params":{"contextId":"conv_1","metadata":{"user_id":"ann"}}}`, "A2A-Version", "1.0")
-		t.Logf("%d %.300s", listed, body)
 		askChatKit(t, one, "threads.delete", `{"thread_id":"`+thread+`"}`)
 		if status, _ := one.Ask(t, http.MethodGet, "/conversations/"+thread+"?user_id=ann", ""); status != http.StatusNotFound {
 			t.Errorf("deleted in ChatKit: %d", status)
+		}
+	})
+}
+
+// A conversation that began natively goes on by its contextId, and is read from both sides.
+func TestAgentsShareAConversation(t *testing.T) {
+	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
+		shown := conversing(f)
+		f.Door = wholetest.Door{}
+		one, two := f.Gateway(nil), f.Gateway(nil)
+		who := []string{"X-Who", "/ann", "A2A-Version", "1.0"}
+		_, _ = one.Ask(t, http.MethodPost, "/chat/stream", `{"input":"native","conversation_id":"conv_1"}`, who...)
+		status, body := two.Ask(t, http.MethodPost, "/a2a", `{"jsonrpc":"2.0","id":"1","method":"SendMessage","params":`+
+			wholetest.MessageOf("m1", "by an agent", `,"contextId":"conv_1"`)+`}`, who...)
+		if status != http.StatusOK || !strings.Contains(body, "re by an agent") || (*shown)[1] != "user: native|model: re native|" {
+			t.Errorf("%d %s; shown %q", status, body, *shown)
+		}
+		if got := see(t, one, "/conversations/conv_1", who...); got.texts() != "user: native|assistant: re native|user: by an agent|assistant: re by an agent" {
+			t.Errorf("%+v", got)
+		}
+		_, body = one.Ask(t, http.MethodPost, "/a2a", `{"jsonrpc":"2.0","id":"1","method":"ListTasks","params":{"contextId":"conv_1","historyLength":10}}`, who...)
+		if !strings.Contains(body, "re native") || !strings.Contains(body, "re by an agent") {
+			t.Errorf("%s", body)
 		}
 	})
 }

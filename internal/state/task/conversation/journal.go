@@ -5,6 +5,7 @@ package conversation
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"sluice/internal/state/store"
@@ -51,7 +52,12 @@ type JournalConfig struct {
 // Journal keeps conversations: all turns of all front ends in one record and one list each. Memory,
 // ChatKit's threads and the HTTP API are views of it. It is safe for concurrent use, in any number
 // of processes. Use NewJournal.
-type Journal struct{ cfg JournalConfig }
+type Journal struct {
+	cfg JournalConfig
+	// apart makes one step of the writes of a turn and of its record for an engine that cannot. That
+	// engine is of this process alone.
+	apart sync.Mutex
+}
 
 // NewJournal returns a Journal.
 func NewJournal(cfg JournalConfig) *Journal {
@@ -61,7 +67,7 @@ func NewJournal(cfg JournalConfig) *Journal {
 	if cfg.MaxTurns == 0 {
 		cfg.MaxTurns = defaultMaxTurns
 	}
-	return &Journal{cfg}
+	return &Journal{cfg: cfg}
 }
 
 // name names a conversation: that of an owner (chat.Request.Owner) in a tenant.
@@ -202,9 +208,21 @@ func (j *Journal) appendOnce(ctx context.Context, c *current, t *turn) error {
 		err = j.appendApart(ctx, c, t)
 	}
 	if errors.Is(err, errGone) {
-		err = errors.Join(err, j.cfg.Store.RemoveIndex(ctx, c.indexKey(), c.id))
+		err = errors.Join(err, j.relist(ctx, c.name))
 	}
 	return err
+}
+
+// relist corrects the index for a conversation that was deleted, and may have begun again.
+func (j *Journal) relist(ctx context.Context, n name) error {
+	now, err := j.load(ctx, n)
+	switch {
+	case err != nil:
+		return err
+	case now.version == 0:
+		return j.cfg.Store.RemoveIndex(ctx, n.indexKey(), n.id)
+	}
+	return j.list(ctx, now)
 }
 
 // checkNotForgotten returns errGone if the task of a cancelled turn is not there any more: then its
@@ -243,6 +261,15 @@ func (j *Journal) appendTogether(ctx context.Context, c *current, t *turn, in st
 
 // appendApart writes the turn, then the record. A full list loses its oldest turns, and is measured.
 func (j *Journal) appendApart(ctx context.Context, c *current, t *turn) error {
+	j.apart.Lock()
+	defer j.apart.Unlock()
+	there, err := j.cfg.Store.Value(ctx, c.recordKey())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err := c.adopt(there); err != nil {
+		return err
+	}
 	t.setParent(&c.header)
 	item := t.encode()
 	bounds := store.Bounds{Task: t.Task}
@@ -263,16 +290,12 @@ func (j *Journal) appendApart(ctx context.Context, c *current, t *turn) error {
 			turns, bytes = turns+1, bytes+len(item)
 		}
 	}
-	err := j.change(c, func(h *header) {
+	return j.change(c, func(h *header) {
 		j.count(h, t, len(item))
 		if full {
 			h.Turns, h.Bytes = turns, bytes
 		}
 	}, j.put(ctx, c.name))
-	if errors.Is(err, errGone) && t.Task == "" { // else its task is gone too, and the list was not written
-		err = errors.Join(err, j.cfg.Store.DeleteList(ctx, c.turnsKey()))
-	}
-	return err
 }
 
 // setParent sets the parent of a turn whose request named none.
@@ -291,6 +314,8 @@ func (j *Journal) count(h *header, t *turn, bytes int) {
 // Forget removes a conversation of an owner, with all its turns. It reports how many turns there
 // were, and whether there was a conversation.
 func (j *Journal) Forget(ctx context.Context, tenant, owner, conversation string) (turns int, found bool, err error) {
+	j.apart.Lock()
+	defer j.apart.Unlock()
 	n := name{tenant, owner, conversation}
 	c, err := j.load(ctx, n)
 	switch {
