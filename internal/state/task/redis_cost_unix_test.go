@@ -191,11 +191,55 @@ func TestCommandsOfASavedTurn(t *testing.T) {
 	}
 }
 
+// A turn of a conversation that is kept sends at most three commands more than one that is remembered.
+// A turn without a conversation sends none more.
+func TestCommandsOfAConversation(t *testing.T) {
+	t.Parallel()
+	const turns = 5
+	redis := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "")
+	seen := watch(t, redis)
+	commands := func(g wholetest.Peer, body string, turns int) (n int) {
+		for range turns {
+			if status, reply := g.Ask(t, http.MethodPost, "/chat/stream", body); status != http.StatusOK || !strings.Contains(reply, `"finish_reason":"stop"`) {
+				t.Fatalf("%d %s", status, reply)
+			}
+		}
+		testnet.Eventually(t, "the traces are kept, which come last", func() bool {
+			seen.mu.Lock()
+			defer seen.mu.Unlock()
+			return strings.Count(strings.Join(seen.lines, ""), "sluice:trace:") >= turns
+		})
+		testnet.SleepAtLeast(10 * time.Millisecond)
+		for _, line := range seen.accept() {
+			if ofTurn(line) {
+				n++
+			}
+		}
+		return n
+	}
+	bodies := map[string]string{"of one": `{"input":"hello","accumulated":false,"conversation_id":"conv_1"}`, "alone": `{"input":"hello","accumulated":false}`}
+	counts := map[string]map[bool]int{"of one": {}, "alone": {}}
+	for _, kept := range []bool{false, true} {
+		f := &wholetest.Fleet{T: t, Gemini: http.HandlerFunc(paying), File: fmt.Sprintf("memory: {enabled: true}\nconversations: {enabled: %t}\n", kept)}
+		g := f.Gateway(map[string]string{"SLUICE_STORE": "unix://" + redis.Socket, "SLUICE_STORE_PREFIX": fmt.Sprint("kept-", kept, ":")})
+		for name, body := range bodies {
+			commands(g, body, 1) // which loads the scripts
+			counts[name][kept] = commands(g, body, turns)
+		}
+	}
+	t.Logf("of %d turns: %v", turns, counts)
+	for name, most := range map[string]int{"of one": 3, "alone": 0} {
+		if more := counts[name][true] - counts[name][false]; more > most*turns || counts[name][false] == 0 {
+			t.Errorf("%s: %d commands more than %d, want at most %d", name, more, counts[name][false], most*turns)
+		}
+	}
+}
+
 // ofTurn says whether a command is about a turn, its task, key, conversation or memory. A
 // gateway sends others from time to time, however many turns it runs: it renews its lease,
 // and looks at what is due, cancelled, changed or left by the dead.
 func ofTurn(line string) bool {
-	for _, name := range []string{"turn_", "task_", "sluice:idem:", "sluice:tasks:conv:", "sluice:tasks:user:", "sluice:mem:"} {
+	for _, name := range []string{"turn_", "task_", "sluice:idem:", "sluice:tasks:conv:", "sluice:tasks:user:", "sluice:mem:", "sluice:conv", "sluice:turns:"} {
 		if strings.Contains(line, name) {
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -399,24 +400,44 @@ func TestConversationIsDeleted(t *testing.T) {
 	})
 }
 
+// distant is a store that is away now and then.
+type distant struct {
+	store.Store
+	reads, writes atomic.Bool // fail
+}
+
+func (d *distant) List(ctx context.Context, key string, from, limit int) ([][]byte, error) {
+	if d.reads.Load() {
+		return nil, store.ErrUnavailable
+	}
+	return d.Store.List(ctx, key, from, limit)
+}
+
+func (d *distant) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
+	if d.writes.Load() {
+		return store.ErrUnavailable
+	}
+	return d.Store.PushList(ctx, key, item, b, ttl)
+}
+
 // While the store is away a turn runs, and is appended when it answers again; reads get 503.
 func TestConversationOutage(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		conversing(f)
-		broken := &breaking{Store: f.Store}
+		broken := &distant{Store: f.Store}
 		f.Store = broken
 		one := f.Gateway(nil)
 		one.RunTurn(t, wholetest.Input("one", wholetest.OfAnn))
-		broken.writes = true
+		broken.writes.Store(true)
 		if got := one.RunTurn(t, wholetest.Input("two", wholetest.OfAnn)); strings.Join(got.Errors, " ") != "(store_unavailable)" || got.Reason != "stop" {
 			t.Errorf("%+v", got)
 		}
-		broken.writes = false
+		broken.writes.Store(false)
 		time.Sleep(time.Minute)
 		if got := see(t, one, ofAnn); got.texts() != "user: one|assistant: re one|user: two|assistant: re two" {
 			t.Errorf("%+v", got)
 		}
-		broken.reads = true
+		broken.reads.Store(true)
 		if status, body := one.Ask(t, http.MethodGet, ofAnn, ""); status != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", status, body)
 		}

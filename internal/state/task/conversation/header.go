@@ -42,9 +42,11 @@ type header struct {
 	Forks     int    `json:"forks,omitzero"`
 	Truncated bool   `json:"truncated,omitzero"`
 	Head      string `json:"head,omitzero"` // the turn that was appended last
-	Running   []mark `json:"running,omitzero"`
-	Waiting   []mark `json:"waiting,omitzero"` // turns that ended with a question to a person
-	ChatKit   bool   `json:"chatkit,omitzero"` // ChatKit began it
+	// Shown counts the turns that models were shown in the head, itself included; 0: not known.
+	Shown   int    `json:"shown,omitzero"`
+	Running []mark `json:"running,omitzero"`
+	Waiting []mark `json:"waiting,omitzero"` // turns that ended with a question to a person
+	ChatKit bool   `json:"chatkit,omitzero"` // ChatKit began it
 }
 
 // mark names a turn that runs or waits, and its task.
@@ -126,6 +128,6 @@ func (h *header) addTurn(t *turn, bytes int) {
 	if t.Forked {
 		h.Forks++
 	}
-	h.Turns, h.Bytes, h.Head = h.Turns+1, h.Bytes+bytes, t.ID
+	h.Turns, h.Bytes, h.Head, h.Shown = h.Turns+1, h.Bytes+bytes, t.ID, t.ShownTurns
 	h.Updated = max(h.Updated, t.Ended)
 }

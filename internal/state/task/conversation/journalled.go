@@ -113,7 +113,11 @@ func (a *appending) recall(ctx context.Context, m *Memory) error {
 		a.shown = 1
 		return nil
 	}
-	page, err := a.journal.readLine(ctx, a.current, query{end: a.req.After, limit: m.cfg.MaxMessages/2 + 1})
+	q := query{end: a.req.After, limit: m.cfg.MaxMessages/2 + 1, bare: true}
+	if n := a.current.Shown; n > 0 && q.end == "" { // older ones have left
+		q.limit = min(q.limit, n)
+	}
+	page, err := a.journal.readLine(ctx, a.current, q)
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,7 @@ type query struct {
 	end    string // the line's last turn; empty: the head
 	before string // the turn in front of which the page ends; empty: the page ends with the line
 	limit  int
+	bare   bool // the first turn's parent, and whether others are before it, need not be known
 }
 
 // linePage is a part of a line, oldest turn first.
@@ -94,7 +95,7 @@ type linePage struct {
 // is.
 func (j *Journal) readLine(ctx context.Context, c *current, q query) (linePage, error) {
 	if c.Forks == 0 && q.end == "" && q.before == "" {
-		if page, ok, err := j.readTail(ctx, c, q.limit); ok || err != nil {
+		if page, ok, err := j.readTail(ctx, c, q); ok || err != nil {
 			return page, err
 		}
 	}
@@ -140,8 +141,12 @@ func (t tree) cutLine(q query) ([]int, error) {
 
 // readTail reads the newest turns of a conversation without forks. ok is false if the list is not as
 // long as the record says.
-func (j *Journal) readTail(ctx context.Context, c *current, limit int) (page linePage, ok bool, err error) {
-	from := max(0, c.Turns-min(limit+1, j.cfg.MaxTurns))
+func (j *Journal) readTail(ctx context.Context, c *current, q query) (page linePage, ok bool, err error) {
+	limit, extra := q.limit, 1
+	if q.bare {
+		extra = 0
+	}
+	from := max(0, c.Turns-min(limit+extra, j.cfg.MaxTurns))
 	items, err := j.cfg.Store.List(ctx, c.turnsKey(), from, 0)
 	if err != nil {
 		return page, false, err
