@@ -36,7 +36,7 @@ func TestKeysAreFields(t *testing.T) {
 	for _, of := range []any{
 		model.Spec{}, servers.Server{}, quality.Settings{}, quality.Criterion{}, router.Spec{}, router.AgentSpec{}, router.Remote{}, router.Config{}, router.Rule{},
 		router.Dispatch{}, router.Aggregate{}, channel.Spec{}, deliver.Config{}, style.Guide{}, style.Texts{}, task.Spec{}, task.Retention{}, record.Spec{}, A2A{},
-		conversation.Spec{}, graph.Definition{}, graph.Node{}, graph.Repeat{}, graph.Edge{}, dialect.Rules{}, chat.HistoryRules{}, limit.Tenant{}, limit.Spec{}, limit.Limit{}, limit.ModelQuota{}, access.Quota{}, access.Rate{},
+		conversation.Spec{}, conversation.JournalSpec{}, graph.Definition{}, graph.Node{}, graph.Repeat{}, graph.Edge{}, dialect.Rules{}, chat.HistoryRules{}, limit.Tenant{}, limit.Spec{}, limit.Limit{}, limit.ModelQuota{}, access.Quota{}, access.Rate{},
 		door.Spec{}, door.Proxy{}, door.Anonymous{}, jwt.Spec{},
 	} {
 		keysOfFields(reflect.TypeOf(of), fields)

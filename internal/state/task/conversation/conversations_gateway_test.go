@@ -400,7 +400,7 @@ func TestConversationIsDeleted(t *testing.T) {
 	})
 }
 
-// distant is a store that is away now and then.
+// distant is a store that is unavailable now and then.
 type distant struct {
 	store.Store
 	reads, writes atomic.Bool // fail
@@ -420,7 +420,7 @@ func (d *distant) PushList(ctx context.Context, key string, item []byte, b store
 	return d.Store.PushList(ctx, key, item, b, ttl)
 }
 
-// While the store is away a turn runs, and is appended when it answers again; reads get 503.
+// While the store is unavailable a turn runs, and is appended when it answers again; reads get 503.
 func TestConversationOutage(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		conversing(f)
