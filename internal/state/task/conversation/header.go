@@ -31,22 +31,22 @@ const (
 type header struct {
 	Version int `json:"v"`
 	// Life distinguishes a conversation from a deleted one under the same id.
-	Life    string `json:"life"`
-	Title   string `json:"title,omitzero"` // a person's; empty: Made counts
-	Made    string `json:"made,omitzero"`  // of the first input
-	Created int64  `json:"created"`        // Unix time in milliseconds, as are all times here
-	Updated int64  `json:"updated"`
+	Life       string `json:"life"`
+	Title      string `json:"title,omitzero"` // a person's; empty: FirstTitle counts
+	FirstTitle string `json:"made,omitzero"`  // of the first input
+	Created    int64  `json:"created"`        // Unix time in milliseconds, as are all times here
+	Updated    int64  `json:"updated"`
 	// Turns and Bytes are those of the list. Forks counts turns that named their parent.
 	Turns     int    `json:"turns"`
 	Bytes     int    `json:"bytes"`
 	Forks     int    `json:"forks,omitzero"`
 	Truncated bool   `json:"truncated,omitzero"`
 	Head      string `json:"head,omitzero"` // the turn that was appended last
-	// Shown counts the turns that models were shown in the head, itself included; 0: not known.
-	Shown   int    `json:"shown,omitzero"`
-	Running []mark `json:"running,omitzero"`
-	Waiting []mark `json:"waiting,omitzero"` // turns that ended with a question to a person
-	ChatKit bool   `json:"chatkit,omitzero"` // ChatKit began it
+	// HeadShown counts the turns that models were shown in the head, itself included; 0: not known.
+	HeadShown int    `json:"shown,omitzero"`
+	Running   []mark `json:"running,omitzero"`
+	Waiting   []mark `json:"waiting,omitzero"` // turns that ended with a question to a person
+	ChatKit   bool   `json:"chatkit,omitzero"` // ChatKit began it
 }
 
 // mark names a turn that runs or waits, and its task.
@@ -61,7 +61,7 @@ func newHeader(input string, now time.Time) header {
 	var life [6]byte
 	_, _ = rand.Read(life[:]) // never fails
 	at := now.UnixMilli()
-	return header{Version: headerVersion, Life: hex.EncodeToString(life[:]), Made: titleOf(input), Created: at, Updated: at}
+	return header{Version: headerVersion, Life: hex.EncodeToString(life[:]), FirstTitle: titleOf(input), Created: at, Updated: at}
 }
 
 // titleOf returns the first line of an input, cut to titleLen characters, without controls.
@@ -83,8 +83,8 @@ func readHeader(data []byte) (h header, err error) {
 	return h, nil
 }
 
-// title returns the title: a person's, or the made one.
-func (h *header) title() string { return cmp.Or(h.Title, h.Made) }
+// currentTitle returns the title: a person's, or the made one.
+func (h *header) currentTitle() string { return cmp.Or(h.Title, h.FirstTitle) }
 
 // encode returns the JSON that readHeader reads.
 func (h *header) encode() []byte {
@@ -92,8 +92,8 @@ func (h *header) encode() []byte {
 	return data
 }
 
-// clone returns a copy that shares no list with h.
-func (h *header) clone() header {
+// cloneHeader returns a copy that shares no list with h.
+func (h *header) cloneHeader() header {
 	c := *h
 	c.Running, c.Waiting = slices.Clone(h.Running), slices.Clone(h.Waiting)
 	return c
@@ -128,6 +128,6 @@ func (h *header) addTurn(t *turn, bytes int) {
 	if t.Forked {
 		h.Forks++
 	}
-	h.Turns, h.Bytes, h.Head, h.Shown = h.Turns+1, h.Bytes+bytes, t.ID, t.ShownTurns
+	h.Turns, h.Bytes, h.Head, h.HeadShown = h.Turns+1, h.Bytes+bytes, t.ID, t.ShownTurns
 	h.Updated = max(h.Updated, t.Ended)
 }

@@ -88,8 +88,8 @@ type current struct {
 // errGone says that the conversation was deleted meanwhile.
 var errGone = errors.New("conversation deleted")
 
-// load returns the record of a conversation; its version is 0 without one.
-func (j *Journal) load(ctx context.Context, n name) (*current, error) {
+// loadRecord returns the record of a conversation; its version is 0 without one.
+func (j *Journal) loadRecord(ctx context.Context, n name) (*current, error) {
 	v, err := j.cfg.Store.Value(ctx, n.recordKey())
 	if errors.Is(err, store.ErrNotFound) {
 		return &current{name: n}, nil
@@ -104,12 +104,12 @@ func (j *Journal) load(ctx context.Context, n name) (*current, error) {
 	return &current{n, h, v.Version}, nil
 }
 
-// change makes a compare-and-set of the record by write, which gets the new record and returns the
+// changeRecord makes a compare-and-set of the record by write, which gets the new record and returns the
 // value that the store has then. If others were faster, it is tried with their record. errGone: the
 // conversation was deleted.
-func (j *Journal) change(c *current, edit func(*header), write func(store.Value) (store.Value, error)) error {
+func (j *Journal) changeRecord(c *current, edit func(*header), write func(store.Value) (store.Value, error)) error {
 	for range tries {
-		next := c.clone()
+		next := c.cloneHeader()
 		edit(&next)
 		there, err := write(store.Value{Data: next.encode(), Version: c.version})
 		if err == nil {
@@ -119,15 +119,15 @@ func (j *Journal) change(c *current, edit func(*header), write func(store.Value)
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		if err := c.adopt(there); err != nil {
+		if err := c.adoptRecord(there); err != nil {
 			return err
 		}
 	}
 	return store.ErrConflict
 }
 
-// adopt takes over the record of another writer.
-func (c *current) adopt(v store.Value) error {
+// adoptRecord takes over the record of another writer.
+func (c *current) adoptRecord(v store.Value) error {
 	if v.Version == 0 {
 		return errGone
 	}
@@ -142,44 +142,44 @@ func (c *current) adopt(v store.Value) error {
 	return nil
 }
 
-// put returns a write of change that replaces the record alone.
-func (j *Journal) put(ctx context.Context, n name) func(store.Value) (store.Value, error) {
+// putRecord returns a write of changeRecord that replaces the record alone.
+func (j *Journal) putRecord(ctx context.Context, n name) func(store.Value) (store.Value, error) {
 	key := n.recordKey()
 	return func(v store.Value) (store.Value, error) { return j.cfg.Store.PutValue(ctx, key, v, j.cfg.TTL) }
 }
 
-// begin records that a turn with an input begins, and makes the record of a new conversation. The
+// beginTurn records that a turn with an input begins, and makes the record of a new conversation. The
 // edit may add other facts.
-func (j *Journal) begin(ctx context.Context, n name, input string, edit func(*header)) (*current, error) {
-	c, err := j.load(ctx, n)
+func (j *Journal) beginTurn(ctx context.Context, n name, input string, edit func(*header)) (*current, error) {
+	c, err := j.loadRecord(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	fresh := c.version == 0
 	first := newHeader(input, time.Now())
-	err = j.change(c, func(h *header) {
+	err = j.changeRecord(c, func(h *header) {
 		if c.version == 0 {
 			*h = first
 		}
 		edit(h)
-	}, j.put(ctx, n))
+	}, j.putRecord(ctx, n))
 	if err == nil && fresh {
-		err = j.list(ctx, c)
+		err = j.putIndex(ctx, c)
 	}
 	return c, err
 }
 
-// list puts a conversation among those of its owner, by its last turn.
-func (j *Journal) list(ctx context.Context, c *current) error {
+// putIndex puts a conversation among those of its owner, by its last turn.
+func (j *Journal) putIndex(ctx context.Context, c *current) error {
 	return j.cfg.Store.PutIndex(ctx, c.indexKey(), store.Member{ID: c.id, Score: c.Updated}, j.cfg.TTL)
 }
 
-// append adds a turn that has ended. A conversation that was deleted meanwhile stays deleted. After
+// appendTurn adds a turn that has ended. A conversation that was deleted meanwhile stays deleted. After
 // an error a second try adds the turn once more only if the engine cannot write all in one step;
 // readers then pass over the repetition.
-func (j *Journal) append(ctx context.Context, c *current, t *turn) error {
+func (j *Journal) appendTurn(ctx context.Context, c *current, t *turn) error {
 	if c.version == 0 { // the store was unavailable when the turn began
-		fresh, err := j.begin(ctx, c.name, t.Input, func(*header) {})
+		fresh, err := j.beginTurn(ctx, c.name, t.Input, func(*header) {})
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (j *Journal) append(ctx context.Context, c *current, t *turn) error {
 	return err
 }
 
-// appendOnce is append for a conversation with a record.
+// appendOnce is appendTurn for a conversation with a record.
 func (j *Journal) appendOnce(ctx context.Context, c *current, t *turn) error {
 	if err := j.checkNotForgotten(ctx, t); err != nil {
 		return err
@@ -208,21 +208,21 @@ func (j *Journal) appendOnce(ctx context.Context, c *current, t *turn) error {
 		err = j.appendApart(ctx, c, t)
 	}
 	if errors.Is(err, errGone) {
-		err = errors.Join(err, j.relist(ctx, c.name))
+		err = errors.Join(err, j.correctIndex(ctx, c.name))
 	}
 	return err
 }
 
-// relist corrects the index for a conversation that was deleted, and may have begun again.
-func (j *Journal) relist(ctx context.Context, n name) error {
-	now, err := j.load(ctx, n)
+// correctIndex corrects the index for a conversation that was deleted, and may have begun again.
+func (j *Journal) correctIndex(ctx context.Context, n name) error {
+	now, err := j.loadRecord(ctx, n)
 	switch {
 	case err != nil:
 		return err
 	case now.version == 0:
 		return j.cfg.Store.RemoveIndex(ctx, n.indexKey(), n.id)
 	}
-	return j.list(ctx, now)
+	return j.putIndex(ctx, now)
 }
 
 // checkNotForgotten returns errGone if the task of a cancelled turn is not there any more: then its
@@ -247,10 +247,10 @@ func (j *Journal) isFull(c *current, t *turn) bool {
 func (j *Journal) appendTogether(ctx context.Context, c *current, t *turn, in store.Together) error {
 	items := []store.Pushed{{Key: c.turnsKey()}}
 	key := c.recordKey()
-	return j.change(c, func(h *header) {
+	return j.changeRecord(c, func(h *header) {
 		t.setParent(h)
 		items[0].Item = t.encode()
-		j.count(h, t, len(items[0].Item))
+		j.countTurn(h, t, len(items[0].Item))
 	}, func(v store.Value) (store.Value, error) {
 		if c.Head == t.ID { // an earlier try, whose answer was lost
 			return store.Value{Version: c.version}, nil
@@ -267,7 +267,7 @@ func (j *Journal) appendApart(ctx context.Context, c *current, t *turn) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	if err := c.adopt(there); err != nil {
+	if err := c.adoptRecord(there); err != nil {
 		return err
 	}
 	t.setParent(&c.header)
@@ -290,12 +290,12 @@ func (j *Journal) appendApart(ctx context.Context, c *current, t *turn) error {
 			turns, bytes = turns+1, bytes+len(item)
 		}
 	}
-	return j.change(c, func(h *header) {
-		j.count(h, t, len(item))
+	return j.changeRecord(c, func(h *header) {
+		j.countTurn(h, t, len(item))
 		if full {
 			h.Turns, h.Bytes = turns, bytes
 		}
-	}, j.put(ctx, c.name))
+	}, j.putRecord(ctx, c.name))
 }
 
 // setParent sets the parent of a turn whose request named none.
@@ -305,8 +305,8 @@ func (t *turn) setParent(h *header) {
 	}
 }
 
-// count counts an appended turn.
-func (j *Journal) count(h *header, t *turn, bytes int) {
+// countTurn counts an appended turn.
+func (j *Journal) countTurn(h *header, t *turn, bytes int) {
 	h.addTurn(t, bytes)
 	h.Truncated = h.Truncated || h.Turns > j.cfg.MaxTurns || h.Bytes > maxListBytes
 }
@@ -317,7 +317,7 @@ func (j *Journal) Forget(ctx context.Context, tenant, owner, conversation string
 	j.apart.Lock()
 	defer j.apart.Unlock()
 	n := name{tenant, owner, conversation}
-	c, err := j.load(ctx, n)
+	c, err := j.loadRecord(ctx, n)
 	switch {
 	case err == nil:
 		turns, found = min(c.Turns, j.cfg.MaxTurns), c.version != 0
@@ -331,8 +331,8 @@ func (j *Journal) Forget(ctx context.Context, tenant, owner, conversation string
 		j.cfg.Store.RemoveIndex(ctx, n.indexKey(), conversation))
 }
 
-// later has the turn appended when the store answers again. It is appended once.
-func (j *Journal) later(c *current, t *turn) {
+// appendLater has the turn appended when the store answers again. It is appended once.
+func (j *Journal) appendLater(c *current, t *turn) {
 	if j.cfg.Later == nil {
 		return
 	}
@@ -341,7 +341,7 @@ func (j *Journal) later(c *current, t *turn) {
 		if done {
 			return nil
 		}
-		err := j.append(ctx, c, t)
+		err := j.appendTurn(ctx, c, t)
 		done = err == nil
 		return err
 	})

@@ -58,9 +58,9 @@ var ofAnn = name{"", "ann", "conv_1"}
 // addOne runs a turn to its end, without a task.
 func addOne(t testing.TB, j *Journal, id, input, answer string) {
 	t.Helper()
-	c, err := j.begin(t.Context(), ofAnn, input, func(*header) {})
+	c, err := j.beginTurn(t.Context(), ofAnn, input, func(*header) {})
 	if err == nil {
-		err = j.append(t.Context(), c, plainTurn(id, input, answer))
+		err = j.appendTurn(t.Context(), c, plainTurn(id, input, answer))
 	}
 	if err != nil {
 		t.Error(err)
@@ -172,7 +172,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 		one, two := NewJournal(JournalConfig{Store: here}), NewJournal(JournalConfig{Store: there})
 		addOne(t, one, "turn_1", "CANARY", "out")
 		for _, again := range []bool{false, true} {
-			late, err := one.begin(t.Context(), ofAnn, "in", func(*header) {})
+			late, err := one.beginTurn(t.Context(), ofAnn, "in", func(*header) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 			if again {
 				addOne(t, two, "turn_2", "new", "out")
 			}
-			if err := one.append(t.Context(), late, plainTurn("turn_late", "CANARY", "out")); err != nil {
+			if err := one.appendTurn(t.Context(), late, plainTurn("turn_late", "CANARY", "out")); err != nil {
 				t.Error(err)
 			}
 			d, err := two.Get(t.Context(), "", "ann", "conv_1", "", "", 20)
@@ -224,7 +224,7 @@ func TestDamagedConversations(t *testing.T) {
 		if _, err := in.PutValue(t.Context(), ofAnn.recordKey(), store.Value{Data: []byte(data), Version: v.Version}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := j.begin(t.Context(), ofAnn, "in", func(*header) {}); err == nil {
+		if _, err := j.beginTurn(t.Context(), ofAnn, "in", func(*header) {}); err == nil {
 			t.Errorf("%s was overwritten", data)
 		}
 		if _, err := j.Get(t.Context(), "", "ann", "conv_1", "", "", 20); err == nil || fault.From(err).Type != fault.NotFound {
@@ -239,13 +239,13 @@ func TestLaterOwnerCounts(t *testing.T) {
 	j := NewJournal(JournalConfig{Store: memory.New(memory.Config{})})
 	addOne(t, j, "turn_1", "in", "one")
 	for _, takeovers := range []int{0, 2, 1} {
-		c, err := j.begin(t.Context(), ofAnn, "in", func(*header) {})
+		c, err := j.beginTurn(t.Context(), ofAnn, "in", func(*header) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		again := plainTurn("turn_2", "in", fmt.Sprint("after ", takeovers))
 		again.Takeovers = takeovers
-		if err := j.append(t.Context(), c, again); err != nil {
+		if err := j.appendTurn(t.Context(), c, again); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -270,7 +270,7 @@ func TestLostTurnIsAppended(t *testing.T) {
 	if _, err := j.Get(t.Context(), "", "ann", "conv_1", "", "", 20); err == nil {
 		t.Error("a turn without a conversation_id has one")
 	}
-	c, err := j.begin(t.Context(), ofAnn, "pay", func(*header) {})
+	c, err := j.beginTurn(t.Context(), ofAnn, "pay", func(*header) {})
 	if err == nil {
 		err = j.AppendLost(t.Context(), l)
 	}
@@ -281,7 +281,7 @@ func TestLostTurnIsAppended(t *testing.T) {
 	if err != nil || len(d.Messages) != 2 || d.Messages[1].Content != "I pay" || d.Messages[1].FinishReason != "error" || !slices.Equal(d.Messages[1].Tools, []string{"pay"}) {
 		t.Errorf("%v %+v", err, d)
 	}
-	c, err = j.load(t.Context(), c.name)
+	c, err = j.loadRecord(t.Context(), c.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func FuzzRecord(f *testing.F) {
 		if one, ok := readTurn([]byte(data)); ok {
 			r := one.forModel(100)
 			_ = r.asMessages()
-			_ = one.messages(chat.AfterStart, nil)
+			_ = one.readerMessages(chat.AfterStart, nil)
 		}
 		items := [][]byte{[]byte(data), one.encode(), []byte(data)}
 		for at := range growTree(items) {

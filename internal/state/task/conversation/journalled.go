@@ -45,7 +45,7 @@ func (r journalled) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	if s := req.Facts.Saving; s != nil {
 		a.takeovers = s.Takeovers
 	}
-	if err := a.begin(ctx); err != nil {
+	if err := a.beginTurn(ctx); err != nil {
 		return stream.Result{}, err
 	}
 	ended := false
@@ -69,30 +69,30 @@ func (r journalled) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 // appending is a turn of a conversation, from its begin until it is appended.
 type appending struct {
 	listener
-	journal   *Journal
-	req       chat.Request // as next gets it
-	began     time.Time
-	current   *current // nil: the record cannot be read
-	takeovers int
-	shown     int // turns that models are shown, this one included
+	journal    *Journal
+	req        chat.Request // as next gets it
+	began      time.Time
+	current    *current // nil: the record cannot be read
+	takeovers  int
+	shownTurns int // turns that models are shown, this one included
 }
 
-// name returns the name of the turn's conversation.
-func (a *appending) name() name {
+// conversation returns the name of the turn's conversation.
+func (a *appending) conversation() name {
 	return name{a.req.Principal.Tenant, a.req.Owner(), a.req.ConversationID}
 }
 
-// begin records that the turn runs, and gives the request the earlier turns. If the store is
+// beginTurn records that the turn runs, and gives the request the earlier turns. If the store is
 // unavailable, the turn runs without them.
-func (a *appending) begin(ctx context.Context) error {
+func (a *appending) beginTurn(ctx context.Context) error {
 	j, req := a.journal, &a.req
 	own := mark{req.Turn, req.Task, a.began.UnixMilli()}
 	var err error
-	a.current, err = j.begin(ctx, a.name(), req.Input, func(h *header) { h.addRunning(own) })
+	a.current, err = j.beginTurn(ctx, a.conversation(), req.Input, func(h *header) { h.addRunning(own) })
 	if m := j.cfg.Memory; m != nil && !req.HasHistory {
 		req.Line = m.clock.Line(req.Location)
 		if err == nil {
-			err = a.recall(ctx, m)
+			err = a.recallTurns(ctx, m)
 		}
 	}
 	req.Record = req.Record || !j.cfg.OmitCalls
@@ -101,20 +101,20 @@ func (a *appending) begin(ctx context.Context) error {
 		return nil
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFull):
 		if a.current == nil {
-			a.current = &current{name: a.name()}
+			a.current = &current{name: a.conversation()}
 		}
 	}
 	return reportFailure(ctx, a.Sink, "The conversation could not be read", err)
 }
 
-// recall gives the request the line of turns that it follows.
-func (a *appending) recall(ctx context.Context, m *Memory) error {
+// recallTurns gives the request the line of turns that it follows.
+func (a *appending) recallTurns(ctx context.Context, m *Memory) error {
 	if a.current.Turns == 0 || a.req.After == chat.AfterStart {
-		a.shown = 1
+		a.shownTurns = 1
 		return nil
 	}
 	q := query{end: a.req.After, limit: m.cfg.MaxMessages/2 + 1, bare: true}
-	if n := a.current.Shown; n > 0 && q.end == "" { // older ones have left
+	if n := a.current.HeadShown; n > 0 && q.end == "" { // older ones have left
 		q.limit = min(q.limit, n)
 	}
 	page, err := a.journal.readLine(ctx, a.current, q)
@@ -130,7 +130,7 @@ func (a *appending) recall(ctx context.Context, m *Memory) error {
 	for i := range records {
 		a.req.History = append(a.req.History, records[i].asMessages()...)
 	}
-	a.shown = len(records) + 1
+	a.shownTurns = len(records) + 1
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (a *appending) appendTurn(ctx context.Context, result *stream.Result, err e
 	if t.Forked = a.req.After != ""; t.Forked && a.req.After != chat.AfterStart {
 		t.After = a.req.After
 	}
-	t.Input, t.ShownTurns = a.req.Input, a.shown
+	t.Input, t.ShownTurns = a.req.Input, a.shownTurns
 	t.Continues = a.req.Resumed != nil && !a.req.Resumed.TakenOver || a.req.App != nil && len(a.req.App.Continues) > 0
 	if !a.req.HasHistory {
 		t.At = shownTimeLine(&a.req, result)
@@ -156,11 +156,11 @@ func (a *appending) appendTurn(ctx context.Context, result *stream.Result, err e
 	if c := result.Checks; c != nil && err == nil { // the events have reported the form of a channel
 		t.Markdown = clipText(c.Markdown, maxText)
 	}
-	lost := a.journal.append(context.WithoutCancel(ctx), a.current, t)
+	lost := a.journal.appendTurn(context.WithoutCancel(ctx), a.current, t)
 	if lost != nil {
 		zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
 			Str("error_type", string(fault.StoreUnavailable)).AnErr("error_message", lost).Bool("recoverable", true)).Msg("error_occurred")
-		a.journal.later(a.current, t)
+		a.journal.appendLater(a.current, t)
 	}
 	return lost
 }
@@ -189,7 +189,7 @@ type Lost struct {
 
 // AppendLost appends a lost turn, if its conversation exists.
 func (j *Journal) AppendLost(ctx context.Context, l Lost) error {
-	c, err := j.load(ctx, name{l.Tenant, l.Owner, l.Conversation})
+	c, err := j.loadRecord(ctx, name{l.Tenant, l.Owner, l.Conversation})
 	if err != nil || c.version == 0 {
 		return err
 	}
@@ -200,5 +200,5 @@ func (j *Journal) AppendLost(ctx context.Context, l Lost) error {
 	t := &turn{ID: l.Turn, Task: l.Task, Takeovers: l.Takeovers, Began: l.Began.UnixMilli(), Ended: time.Now().UnixMilli()}
 	t.Input = l.Input
 	t.fillFrom(&said, l.Reason, l.Err, nil, !j.cfg.OmitCalls)
-	return j.append(ctx, c, t)
+	return j.appendTurn(ctx, c, t)
 }

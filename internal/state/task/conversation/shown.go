@@ -19,7 +19,7 @@ import (
 type Item struct {
 	ID    string         `json:"id"`
 	Turn  string         `json:"turn"`
-	Task  string         `json:"-"` // of the turn; a removed task takes no items
+	Task  string         `json:"-"` // the turn's; after its removal PushItem fails
 	Input string         `json:"input,omitzero"`
 	Body  jsontext.Value `json:"body"`
 }
@@ -33,8 +33,8 @@ type ShownTurn struct {
 	Began, Ended  time.Time
 }
 
-// Shown is a conversation with all of its turns and items, oldest first.
-type Shown struct {
+// Transcript is a conversation with all of its turns and items, oldest first.
+type Transcript struct {
 	Title   string
 	Created time.Time
 	Updated time.Time
@@ -43,13 +43,13 @@ type Shown struct {
 	Items   []Item
 }
 
-// ReadShown returns a conversation; withTurns is false if its turns and items are not needed.
-func (j *Journal) ReadShown(ctx context.Context, tenant, owner, conversation string, withTurns bool) (*Shown, error) {
-	c, err := j.find(ctx, name{tenant, owner, conversation})
+// ReadTranscript returns a conversation; withTurns is false if its turns and items are not needed.
+func (j *Journal) ReadTranscript(ctx context.Context, tenant, owner, conversation string, withTurns bool) (*Transcript, error) {
+	c, err := j.findRecord(ctx, name{tenant, owner, conversation})
 	if err != nil {
 		return nil, err
 	}
-	s := &Shown{Title: c.title(), Created: time.UnixMilli(c.Created), Updated: time.UnixMilli(c.Updated)}
+	s := &Transcript{Title: c.currentTitle(), Created: time.UnixMilli(c.Created), Updated: time.UnixMilli(c.Updated)}
 	for _, m := range c.Running {
 		s.Running = append(s.Running, m.Turn)
 	}
@@ -73,7 +73,7 @@ func (j *Journal) ReadShown(ctx context.Context, tenant, owner, conversation str
 }
 
 // readShownTurns fills in the turns.
-func (j *Journal) readShownTurns(ctx context.Context, c *current, s *Shown) error {
+func (j *Journal) readShownTurns(ctx context.Context, c *current, s *Transcript) error {
 	items, err := j.cfg.Store.List(ctx, c.turnsKey(), 0, 0)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (j *Journal) PushItem(ctx context.Context, tenant, owner, conversation stri
 
 // Create makes the record of a conversation that ChatKit begins, with the input of its first turn.
 func (j *Journal) Create(ctx context.Context, tenant, owner, conversation, input string) error {
-	_, err := j.begin(ctx, name{tenant, owner, conversation}, input, func(h *header) { h.ChatKit = true })
+	_, err := j.beginTurn(ctx, name{tenant, owner, conversation}, input, func(h *header) { h.ChatKit = true })
 	if errors.Is(err, errGone) {
 		return nil
 	}

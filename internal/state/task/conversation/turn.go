@@ -119,8 +119,8 @@ const (
 	maxToolName = 128
 )
 
-// stepsOfCalls makes a step of the finished calls that a turn has reported. It has no origin, so
-// that models are shown a line for each call.
+// stepsOfCalls makes a step of the finished calls that a turn has reported. Without an origin,
+// models are shown a line for each call.
 func stepsOfCalls(calls stream.Calls) []step {
 	var s step
 	for i := range calls {

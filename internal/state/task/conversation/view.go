@@ -71,14 +71,14 @@ type Page struct {
 	Next          string   `json:"next_cursor,omitempty"`
 }
 
-// ErrLine: the turn at which a line ends is not one of the conversation's. It wraps store.ErrCursor
+// ErrLine: the conversation lacks the turn at which a line ends. It wraps store.ErrCursor
 // if the cursor is the fault.
 var ErrLine = errors.New("no turn of the conversation")
 
 // query asks for the newest turns of a line.
 type query struct {
 	end    string // the line's last turn; empty: the head
-	before string // the turn in front of which the page ends; empty: the page ends with the line
+	before string // the turn behind the page; empty: the page ends with the line
 	limit  int
 	bare   bool // the first turn's parent, and whether others are before it, need not be known
 }
@@ -87,7 +87,7 @@ type query struct {
 type linePage struct {
 	turns    []turn
 	parents  []string   // of each turn
-	siblings [][]string // of each turn; nil: it has none
+	siblings [][]string // of each turn; nil for an only one
 	more     bool       // others are before it
 }
 
@@ -113,7 +113,7 @@ func (j *Journal) readLine(ctx context.Context, c *current, q query) (linePage, 
 	page := linePage{more: from > 0}
 	for _, at := range line[from:] {
 		if one, ok := readTurn(items[t[at].index]); ok {
-			page.add(one, t.parentOf(at), t.siblingsOf(at))
+			page.addTurn(one, t.parentOf(at), t.siblingsOf(at))
 		}
 	}
 	page.reportDamaged(ctx, len(line)-from)
@@ -169,7 +169,7 @@ func (j *Journal) readTail(ctx context.Context, c *current, q query) (page lineP
 		if one.Forked { // the record was older
 			return linePage{}, false, nil
 		}
-		page.add(one, cmp.Or(parent, one.After, chat.AfterStart), nil)
+		page.addTurn(one, cmp.Or(parent, one.After, chat.AfterStart), nil)
 		parent = one.ID
 	}
 	page.reportDamaged(ctx, len(items))
@@ -180,8 +180,8 @@ func (j *Journal) readTail(ctx context.Context, c *current, q query) (page lineP
 	return page, true, nil
 }
 
-// add adds a turn.
-func (p *linePage) add(t turn, parent string, siblings []string) {
+// addTurn adds a turn.
+func (p *linePage) addTurn(t turn, parent string, siblings []string) {
 	p.turns, p.parents, p.siblings = append(p.turns, t), append(p.parents, parent), append(p.siblings, siblings)
 }
 
@@ -192,18 +192,18 @@ func (p *linePage) reportDamaged(ctx context.Context, n int) {
 	}
 }
 
-// messages returns the messages of a page, oldest first.
-func (p *linePage) messages() []Message {
+// asMessages returns the messages of a page, oldest first.
+func (p *linePage) asMessages() []Message {
 	all := []Message{}
 	for i := range p.turns {
-		all = append(all, p.turns[i].messages(p.parents[i], p.siblings[i])...)
+		all = append(all, p.turns[i].readerMessages(p.parents[i], p.siblings[i])...)
 	}
 	return all
 }
 
-// messages returns the messages of a turn. The input of a turn that continues a paused one is that
+// readerMessages returns the messages of a turn. The input of a turn that continues a paused one is that
 // turn's message.
-func (t *turn) messages(parent string, siblings []string) (all []Message) {
+func (t *turn) readerMessages(parent string, siblings []string) (all []Message) {
 	m := Message{TurnID: t.ID, TaskID: t.Task, After: parent, Siblings: siblings}
 	if !t.Continues {
 		asked := m
@@ -225,11 +225,11 @@ func formatMillis(at int64) string {
 	return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// object returns a conversation as clients see it. Of the turns that run according to the record it
-// shows those that the store knows as running.
-func (j *Journal) object(ctx context.Context, c *current) (Object, error) {
+// objectOf returns a conversation as clients see it. It shows the running turns
+// of the record whose tasks run.
+func (j *Journal) objectOf(ctx context.Context, c *current) (Object, error) {
 	o := Object{
-		ID: c.id, Title: c.title(), CreatedAt: formatMillis(c.Created), UpdatedAt: formatMillis(c.Updated),
+		ID: c.id, Title: c.currentTitle(), CreatedAt: formatMillis(c.Created), UpdatedAt: formatMillis(c.Updated),
 		Turns: min(c.Turns, j.cfg.MaxTurns), Head: c.Head, Running: []Running{}, Waiting: []*stream.Approval{}, Truncated: c.Truncated,
 	}
 	for _, m := range c.Running {
@@ -247,10 +247,10 @@ func (j *Journal) object(ctx context.Context, c *current) (Object, error) {
 	return o, nil
 }
 
-// find returns the record of a conversation. Without one, and for an id of
+// findRecord returns the record of a conversation. Without one, and for an id of
 // another user, the error is fault.NotFound.
-func (j *Journal) find(ctx context.Context, n name) (*current, error) {
-	c, err := j.load(ctx, n)
+func (j *Journal) findRecord(ctx context.Context, n name) (*current, error) {
+	c, err := j.loadRecord(ctx, n)
 	if errors.Is(err, store.ErrDamaged) || err == nil && c.version == 0 {
 		return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such conversation; it may have expired", Err: err}
 	}
@@ -264,11 +264,11 @@ func (j *Journal) find(ctx context.Context, n name) (*current, error) {
 // the turn end or, if that is empty, in the head. The cursor is Next of the page before. The error is
 // a *fault.Error, ErrLine or store.ErrCursor.
 func (j *Journal) Get(ctx context.Context, tenant, owner, conversation, end, cursor string, limit int) (*Detail, error) {
-	c, err := j.find(ctx, name{tenant, owner, conversation})
+	c, err := j.findRecord(ctx, name{tenant, owner, conversation})
 	if err != nil {
 		return nil, err
 	}
-	o, err := j.object(ctx, c)
+	o, err := j.objectOf(ctx, c)
 	if err != nil {
 		return nil, fault.NewStoreUnavailable(err)
 	}
@@ -279,7 +279,7 @@ func (j *Journal) Get(ctx context.Context, tenant, owner, conversation, end, cur
 	if err != nil {
 		return nil, fault.NewStoreUnavailable(err)
 	}
-	d := &Detail{Object: o, Messages: page.messages()}
+	d := &Detail{Object: o, Messages: page.asMessages()}
 	if page.more && len(page.turns) > 0 {
 		d.Next = page.turns[0].ID
 	}
@@ -288,18 +288,18 @@ func (j *Journal) Get(ctx context.Context, tenant, owner, conversation, end, cur
 
 // Rename gives a conversation a title, or the made one if the title is empty.
 func (j *Journal) Rename(ctx context.Context, tenant, owner, conversation, title string) (Object, error) {
-	c, err := j.find(ctx, name{tenant, owner, conversation})
+	c, err := j.findRecord(ctx, name{tenant, owner, conversation})
 	if err != nil {
 		return Object{}, err
 	}
-	err = j.change(c, func(h *header) { h.Title = title }, j.put(ctx, c.name))
+	err = j.changeRecord(c, func(h *header) { h.Title = title }, j.putRecord(ctx, c.name))
 	if errors.Is(err, errGone) {
-		_, err := j.find(ctx, c.name)
+		_, err := j.findRecord(ctx, c.name)
 		return Object{}, err
 	}
 	var o Object
 	if err == nil {
-		o, err = j.object(ctx, c)
+		o, err = j.objectOf(ctx, c)
 	}
 	if err != nil {
 		return o, fault.NewStoreUnavailable(err)
@@ -332,7 +332,7 @@ func (j *Journal) List(ctx context.Context, q ListQuery) (*Page, error) {
 	if q.Ascending && q.Cursor == "" {
 		last.Score = -1 << 53
 	}
-	page, keep := &Page{Conversations: []Object{}}, q.filter()
+	page, keep := &Page{Conversations: []Object{}}, q.titleFilter()
 	walk := j.walkIndex
 	if q.IDs != nil {
 		walk = j.walkIDs
@@ -348,7 +348,7 @@ func (j *Journal) List(ctx context.Context, q ListQuery) (*Page, error) {
 		if !keep(c) {
 			return false, nil
 		}
-		o, err := j.object(ctx, c)
+		o, err := j.objectOf(ctx, c)
 		page.Conversations = append(page.Conversations, o)
 		return false, err
 	})
@@ -358,11 +358,11 @@ func (j *Journal) List(ctx context.Context, q ListQuery) (*Page, error) {
 	return page, nil
 }
 
-// filter reports whether a search finds a conversation.
-func (q *ListQuery) filter() func(*current) bool {
+// titleFilter reports whether a search finds a conversation.
+func (q *ListQuery) titleFilter() func(*current) bool {
 	part := strings.ToLower(q.Search)
 	return func(c *current) bool {
-		return (c.ChatKit || !q.OnlyChatKit) && (part == "" || strings.Contains(strings.ToLower(c.title()), part))
+		return (c.ChatKit || !q.OnlyChatKit) && (part == "" || strings.Contains(strings.ToLower(c.currentTitle()), part))
 	}
 }
 
@@ -379,7 +379,7 @@ func (j *Journal) walkIndex(ctx context.Context, q ListQuery, last *store.Member
 		}
 		for _, m := range members {
 			after = m
-			c, err := j.load(ctx, name{q.Tenant, q.Owner, m.ID})
+			c, err := j.loadRecord(ctx, name{q.Tenant, q.Owner, m.ID})
 			switch {
 			case err == nil && c.version == 0:
 				_ = j.cfg.Store.RemoveIndex(ctx, index, m.ID) // else the next list does it
@@ -404,7 +404,7 @@ func (j *Journal) walkIndex(ctx context.Context, q ListQuery, last *store.Member
 func (j *Journal) walkIDs(ctx context.Context, q ListQuery, last *store.Member, do func(*current) (bool, error)) error {
 	var all []*current
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(q.IDs))) {
-		c, err := j.load(ctx, name{q.Tenant, q.Owner, id})
+		c, err := j.loadRecord(ctx, name{q.Tenant, q.Owner, id})
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return err
 		}

@@ -40,13 +40,13 @@ func callerOf(ctx context.Context, owner string) task.Caller {
 	return task.Caller{Principal: p, UserID: strings.TrimPrefix(owner, "\x00")}
 }
 
-// names returns the tenant and the owner of a caller's conversations.
-func names(c task.Caller) (tenant, owner string) { return c.Principal.Tenant, c.Owner() }
+// ownerOf returns the tenant and the owner of a caller's conversations.
+func ownerOf(c task.Caller) (tenant, owner string) { return c.Principal.Tenant, c.Owner() }
 
-// read returns a conversation as it was shown.
-func (v *View) read(ctx context.Context, owner, threadID string, withTurns bool) (*conversation.Shown, error) {
-	tenant, of := names(callerOf(ctx, owner))
-	s, err := v.journal.ReadShown(ctx, tenant, of, threadID, withTurns)
+// readTranscript returns a conversation as it was shown.
+func (v *View) readTranscript(ctx context.Context, owner, threadID string, withTurns bool) (*conversation.Transcript, error) {
+	tenant, of := ownerOf(callerOf(ctx, owner))
+	s, err := v.journal.ReadTranscript(ctx, tenant, of, threadID, withTurns)
 	return s, viewError(threadID, err)
 }
 
@@ -60,13 +60,13 @@ func viewError(threadID string, err error) error {
 
 // Create makes the record of a conversation. Its title is made of the first input.
 func (v *View) Create(ctx context.Context, owner string, t chatkit.Thread) error {
-	tenant, of := names(callerOf(ctx, owner))
+	tenant, of := ownerOf(callerOf(ctx, owner))
 	return wrapError(t.ID, v.journal.Create(ctx, tenant, of, t.ID, t.Title))
 }
 
 // Thread returns a conversation, whichever front end began it.
 func (v *View) Thread(ctx context.Context, owner, threadID string) (chatkit.Thread, error) {
-	s, err := v.read(ctx, owner, threadID, false)
+	s, err := v.readTranscript(ctx, owner, threadID, false)
 	if err != nil {
 		return chatkit.Thread{}, err
 	}
@@ -77,10 +77,10 @@ func (v *View) Thread(ctx context.Context, owner, threadID string) (chatkit.Thre
 // ChatKit began.
 func (v *View) Threads(ctx context.Context, owner string, q chatkit.Query) (list []chatkit.Thread, more bool, err error) {
 	c := callerOf(ctx, owner)
-	tenant, of := names(c)
+	tenant, of := ownerOf(c)
 	asked := conversation.ListQuery{Tenant: tenant, Owner: of, Limit: q.Limit, Ascending: !q.Descending, OnlyChatKit: !c.Principal.IsKnown()}
 	if q.After != "" {
-		last, err := v.journal.ReadShown(ctx, tenant, of, q.After, false)
+		last, err := v.journal.ReadTranscript(ctx, tenant, of, q.After, false)
 		if f := fault.From(err); err != nil && f.Type == fault.NotFound {
 			return nil, false, nil
 		}
@@ -102,7 +102,7 @@ func (v *View) Threads(ctx context.Context, owner string, q chatkit.Query) (list
 
 // Rename gives a conversation another title.
 func (v *View) Rename(ctx context.Context, owner, threadID, title string) (chatkit.Thread, error) {
-	tenant, of := names(callerOf(ctx, owner))
+	tenant, of := ownerOf(callerOf(ctx, owner))
 	o, err := v.journal.Rename(ctx, tenant, of, threadID, title)
 	if err != nil {
 		return chatkit.Thread{}, viewError(threadID, err)
@@ -113,7 +113,7 @@ func (v *View) Rename(ctx context.Context, owner, threadID, title string) (chatk
 
 // Delete removes a conversation with its tasks.
 func (v *View) Delete(ctx context.Context, owner, threadID string) error {
-	if _, err := v.read(ctx, owner, threadID, false); err != nil {
+	if _, err := v.readTranscript(ctx, owner, threadID, false); err != nil {
 		return err
 	}
 	return v.remove(ctx, callerOf(ctx, owner), threadID)
@@ -125,7 +125,7 @@ func (v *View) Append(ctx context.Context, owner, threadID string, i chatkit.Ite
 	if i.Turn == "" {
 		return nil
 	}
-	tenant, of := names(callerOf(ctx, owner))
+	tenant, of := ownerOf(callerOf(ctx, owner))
 	return wrapError(threadID, v.journal.PushItem(ctx, tenant, of, threadID, conversation.Item{ID: i.ID, Turn: i.Turn, Task: i.Task, Input: i.Input, Body: i.Body}))
 }
 
@@ -136,9 +136,9 @@ type viewed struct {
 	isOnLine bool
 }
 
-// items returns all items of a conversation, those of other lines too.
-func (v *View) items(ctx context.Context, owner, threadID string) (all []viewed, err error) {
-	s, err := v.read(ctx, owner, threadID, true)
+// allItems returns all items of a conversation, those of other lines too.
+func (v *View) allItems(ctx context.Context, owner, threadID string) (all []viewed, err error) {
+	s, err := v.readTranscript(ctx, owner, threadID, true)
 	if err != nil {
 		return nil, err
 	}
@@ -180,9 +180,9 @@ func itemsOfTurn(threadID string, t conversation.ShownTurn, shown []chatkit.Item
 	return shown
 }
 
-// find returns an item.
-func (v *View) find(ctx context.Context, owner, threadID, itemID string) (viewed, error) {
-	all, err := v.items(ctx, owner, threadID)
+// findItem returns an item.
+func (v *View) findItem(ctx context.Context, owner, threadID, itemID string) (viewed, error) {
+	all, err := v.allItems(ctx, owner, threadID)
 	if err != nil {
 		return viewed{}, err
 	}
@@ -195,19 +195,19 @@ func (v *View) find(ctx context.Context, owner, threadID, itemID string) (viewed
 
 // Item returns one item.
 func (v *View) Item(ctx context.Context, owner, threadID, itemID string) (chatkit.Item, error) {
-	i, err := v.find(ctx, owner, threadID, itemID)
+	i, err := v.findItem(ctx, owner, threadID, itemID)
 	return i.Item, err
 }
 
 // Follows returns the turn that a retry of an item follows: the one before the item's.
 func (v *View) Follows(ctx context.Context, owner, threadID, itemID string) (string, error) {
-	i, err := v.find(ctx, owner, threadID, itemID)
+	i, err := v.findItem(ctx, owner, threadID, itemID)
 	return i.after, err
 }
 
 // Items lists the items of the line that ends in the newest turn.
 func (v *View) Items(ctx context.Context, owner, threadID string, q chatkit.Query) (list []chatkit.Item, more bool, err error) {
-	all, err := v.items(ctx, owner, threadID)
+	all, err := v.allItems(ctx, owner, threadID)
 	if err != nil {
 		return nil, false, err
 	}
