@@ -19,11 +19,10 @@ import (
 // headerVersion is the version of a record. A record of another version is damaged for this process.
 const headerVersion = 1
 
-// Bounds of a record, which has no text of a turn but its title.
+// Bounds of a record. They keep it far below 64 KiB.
 const (
-	maxHeader = 64 << 10
-	maxMarks  = 64 // running and waiting turns, each; the oldest leave first
-	titleLen  = 60 // characters of a title that is made of the first input
+	maxMarks = 64 // running and waiting turns, each; the oldest leave first
+	titleLen = 60 // characters of a title that is made of the first input
 )
 
 // header is the record of a conversation: its facts without its turns. Every change of it is a

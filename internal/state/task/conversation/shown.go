@@ -1,5 +1,5 @@
-// This file serves front ends that have shown a conversation in a form of their own, which is
-// ChatKit: the turns are the journal's, and next to them stands what was shown.
+// This file serves ChatKit, which shows a conversation in its own form. The items of that form
+// stand next to the journal's turns.
 
 package conversation
 

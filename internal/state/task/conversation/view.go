@@ -71,8 +71,7 @@ type Page struct {
 	Next          string   `json:"next_cursor,omitempty"`
 }
 
-// ErrLine: the conversation lacks the turn at which a line ends. It wraps store.ErrCursor
-// if the cursor is the fault.
+// ErrLine: the conversation lacks the turn at which a line ends.
 var ErrLine = errors.New("no turn of the conversation")
 
 // query asks for the newest turns of a line.
