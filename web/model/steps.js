@@ -84,7 +84,7 @@ class Steps {
     }
     if (lane.held && lane.step) return lane.step;
     if (!lane.step || (lane.asked && lane.busy === 0)) {
-      const above = this.#open.get(data.node_id ? `node ${data.node_id}` : `agent ${data.agent_id} ${data.session_id ?? ''}`);
+      const above = this.#above(data);
       const from = Number.isNaN(lane.free) ? above?.started_ms ?? at : lane.free;
       lane.step = this.#begin('step', from, { first_token_ms: at - from, duration_ms: 0, ...who(data), ...(above ? { parent_id: above.id } : {}) });
       lane.asked = false;
@@ -93,11 +93,13 @@ class Steps {
     return lane.step;
   }
 
+  #above(/** @type {any} */ { node_id, agent_id, session_id }) { return this.#open.get(node_id ? `node ${node_id}` : `agent ${agent_id} ${session_id ?? ''}`); }
+
   #call(/** @type {ToolCall} */ data, /** @type {number} */ at) {
     const known = this.#calls.get(data.call_id);
     if (!known && data.status === 'in_progress') {
       const lane = this.#lane(data);
-      const step = this.#isAllowed(data.call_id, lane) ? lane.step ??= this.#begin('allowed', at, { duration_ms: 0, ...who(data) }) : this.#speak(data, at);
+      const step = this.#isAllowed(data.call_id, lane) ? lane.step ??= this.#begin('allowed', at, { duration_ms: 0, ...who(data), parent_id: (this.#above(data) ?? this.turn).id }) : this.#speak(data, at);
       /** @type {TraceCall} */
       const call = { call_id: data.call_id, server: data.server, tool: data.tool_name, arguments: data.arguments, started_ms: at, outcome: 'running' };
       step.tool_calls?.push(call);
@@ -106,7 +108,9 @@ class Steps {
     }
     if (!known || known.call.outcome !== 'running' || data.status === 'in_progress' || data.status === 'progress') return;
     const { call, step, lane } = known;
-    [call.outcome, call.duration_ms] = [data.status, data.duration_ms ?? at - (call.started_ms ?? at)];
+    const began = call.started_ms ?? at;
+    [call.outcome, call.duration_ms] = [data.status, data.duration_ms ?? at - began];
+    call.started_ms = Math.max(step.started_ms, Math.min(began, at - (call.duration_ms ?? 0))); // it has ended by now, however late its begin was seen
     if (data.status === 'completed') call.result = { text: data.result ?? '', truncated: data.truncated };
     else [call.error, step.status] = [data.error ?? '', 'warning'];
     [lane.busy, lane.free] = [lane.busy - 1, at];
@@ -116,8 +120,9 @@ class Steps {
   #isAllowed(/** @type {string} */ id, /** @type {Lane} */ lane) {
     if (!this.record.ask.approval || lane.step && lane.step.step_name !== 'allowed') return false;
     const asked = this.record.after?.events.findLast((e) => e.event === 'approval');
-    const calls = asked && dataOf(asked.data)?.calls;
-    return Array.isArray(calls) ? calls.some((c) => c?.call_id === id) : lane.step === null || lane.busy > 0;
+    if (!asked) return lane.step === null || lane.busy > 0;
+    const calls = dataOf(asked.data)?.calls;
+    return Array.isArray(calls) && calls.some((c) => c?.call_id === id);
   }
 
   #part(/** @type {string} */ name, /** @type {string} */ key, /** @type {any} */ data, /** @type {number} */ at) {
