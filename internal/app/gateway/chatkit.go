@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rs/zerolog"
 
@@ -9,6 +10,15 @@ import (
 	"sluice/internal/edge/dialect/chatkit"
 	"sluice/internal/edge/dialect/chatkit/threads"
 )
+
+// forgetThread removes a thread of ChatKit that was kept before the conversations.
+func (s *storedState) forgetThread(ctx context.Context, tenant, owner, id string) error {
+	err := threads.New(s.store).Delete(ctx, chatkit.OwnerOf(tenant, owner), id)
+	if errors.Is(err, chatkit.ErrNotFound) {
+		return nil
+	}
+	return err
+}
 
 // newChatKit returns the dialect of OpenAI's ChatKit component. s is nil without a store.
 func newChatKit(history settings.History, s *storedState) *chatkit.Server {

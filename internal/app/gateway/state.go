@@ -166,7 +166,7 @@ func (s *storedState) forgetters() (all []handlers.Forget) {
 	if s.journal != nil {
 		all = append(all, s.forgetJournal, func(ctx context.Context, tenant, owner, id string) error {
 			return s.store.DeleteList(ctx, store.MemoryKey(tenant, owner, id))
-		})
+		}, s.forgetThread)
 	} else if s.memory != nil {
 		all = append(all, s.memory.Forget)
 	}

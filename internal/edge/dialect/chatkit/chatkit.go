@@ -123,11 +123,15 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 // ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and the
 // memory of conversations are. Without authentication it is the user_id alone.
 func ownerOf(who chat.Principal, user string) string {
-	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
-	if who.Tenant != "" {
-		owner = who.Tenant + "\x00\x00" + owner // a begin that other owners cannot have
+	return OwnerOf(who.Tenant, (&chat.Request{Principal: who, UserID: user}).Owner())
+}
+
+// OwnerOf returns the owner of threads that stands for an owner in a tenant.
+func OwnerOf(tenant, owner string) string {
+	if tenant == "" {
+		return owner
 	}
-	return owner
+	return tenant + "\x00\x00" + owner // a begin that other owners cannot have
 }
 
 // storeError converts a Store's error. A thing that does not exist gives a NotFound with the

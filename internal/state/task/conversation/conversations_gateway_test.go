@@ -3,6 +3,7 @@ package conversation_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -440,6 +441,36 @@ func TestConversationOutage(t *testing.T) {
 		broken.reads.Store(true)
 		if status, body := one.Ask(t, http.MethodGet, ofAnn, ""); status != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", status, body)
+		}
+	})
+}
+
+// A deletion removes the memory and the thread of the time before conversations were kept.
+func TestOlderViewsAreDeleted(t *testing.T) {
+	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
+		shown := conversing(f)
+		f.File = wholetest.Remembered
+		before := f.Gateway(nil)
+		begun := askChatKit(t, before, "threads.create", `{"input":`+fmt.Sprintf(said, "old")+`}`)
+		_, rest, _ := strings.Cut(begun, `"thread":{"title":"old","id":"`)
+		thread, _, _ := strings.Cut(rest, `"`)
+		before.RunTurn(t, wholetest.Input("old", `,"conversation_id":"`+thread+`","user_id":"ann"`))
+		f.File = journalled
+		after := f.Gateway(nil)
+		after.RunTurn(t, wholetest.Input("new", `,"conversation_id":"`+thread+`","user_id":"ann"`))
+		if n := len(*shown); (*shown)[n-1] != "" {
+			t.Errorf("shown %q", *shown)
+		}
+		if status, body := after.Ask(t, http.MethodDelete, "/conversations/"+thread+"?user_id=ann", ""); status != http.StatusNoContent {
+			t.Fatalf("%d %s", status, body)
+		}
+		if _, err := f.Store.Value(t.Context(), store.ThreadKey(thread)); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("the thread: %v", err)
+		}
+		for _, key := range []string{store.ThreadItemsKey(thread), store.MemoryKey("", "ann", thread)} {
+			if items, err := f.Store.List(t.Context(), key, 0, 0); err != nil || len(items) > 0 {
+				t.Errorf("%s: %v %s", key, err, items)
+			}
 		}
 	})
 }

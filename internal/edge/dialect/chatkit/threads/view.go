@@ -35,7 +35,7 @@ func NewView(j *conversation.Journal, remove func(ctx context.Context, c task.Ca
 func callerOf(ctx context.Context, owner string) task.Caller {
 	p := chat.TurnOf(ctx).Principal
 	if p.Tenant != "" {
-		owner = strings.TrimPrefix(owner, p.Tenant+"\x00\x00")
+		owner = strings.TrimPrefix(owner, chatkit.OwnerOf(p.Tenant, ""))
 	}
 	return task.Caller{Principal: p, UserID: strings.TrimPrefix(owner, "\x00")}
 }
