@@ -12,13 +12,14 @@ import (
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient/servers"
 )
 
 // Reload takes over another reading of the configuration file for new turns: team, quality,
-// channels, style, tenants and limits. err is the error of the reading. It changes nothing if the
-// file is faulty, or if models, budget, memory, conversations, tasks or MCP servers differ from the running ones.
-// The error, also in the log, says why. It may be called concurrently.
+// channels, style, tenants, limits, retention and traces. err is the error of the reading. It changes
+// nothing if the file is faulty, or if a section that needs a restart differs from the running one. The
+// error, also in the log, says why. It may be called concurrently.
 //
 // When it returns, the next turn sees the new team. Cards of new remote agents are waited
 // for settleTime at most.
@@ -32,7 +33,7 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	}
 	before, now := g.team.useFile(cfg)
 	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
-	g.state.setRetention(cfg.Retention)
+	g.state.useFile(cfg)
 	g.limiter.Use(cfg.Limits, cfg.Tenants)
 	g.entrance.useTenants(cfg.Tenants)
 	process.WarnOfConfig(g.log, cfg.Warnings)
@@ -57,6 +58,10 @@ func (g *Gateway) needsRestart(cfg settings.Config) error {
 	check("conversations", g.started.Conversations, cfg.Conversations)
 	check("tasks", g.started.Tasks, cfg.Tasks)
 	check("a2a", g.started.A2A, cfg.A2A)
+	runs, asked := g.started.Dialects, cfg.Dialects
+	check("history", runs.History, asked.History)
+	runs.History, asked.History = chat.HistoryRules{}, chat.HistoryRules{}
+	check("dialects", runs, asked)
 	check("auth", g.started.Auth, cfg.Auth)
 	check("mcpServers", config.Of[servers.List](&g.started.Config), config.Of[servers.List](&cfg.Config))
 	if len(faults) == 0 {

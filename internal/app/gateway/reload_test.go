@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -89,6 +90,7 @@ func reread(t *testing.T, g *gateway.Gateway, content string) (settings.Config, 
 		func(string) ([]byte, error) { return []byte(content), nil })
 	now := g.Started()
 	now.Team, now.Models, now.TurnTokens = file.Team, file.Models, file.TurnTokens
+	now.Dialects, now.Trace = file.Dialects, file.Trace
 	if list := config.Of[servers.List](&cfg); len(list) > 1 { // one stands for the transcript's own
 		wholetest.SetServers(&now.Config, list)
 	}
@@ -148,6 +150,8 @@ func TestReloadThatIsRejected(t *testing.T) {
 		{"faulty", "agents: {a: {}}\n", `"faults":["sluice.yaml:1:13: /agents/a/description: is required"]`},
 		{"other models", otherFile + "models: {default: {provider: ollama, model: m}}\n", `"faults":["models: differs from what runs: this needs a restart"]`},
 		{"another budget", otherFile + "budget: {turn_tokens: 1000}\n", `"faults":["budget: differs from what runs: this needs a restart"]`},
+		{"other bounds of histories", otherFile + "history: {messages: 3}\n", `"faults":["history: differs from what runs: this needs a restart"]`},
+		{"other protocols' bounds", otherFile + "dialects: {message_chars: 6000}\n", `"faults":["dialects: differs from what runs: this needs a restart"]`},
 		{"other servers", strings.Replace(otherFile, "{fake:", "{more: {builtin: todo}, fake:", 1), `"faults":["mcpServers: differs from what runs: this needs a restart"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -203,6 +207,35 @@ func TestReloadIsReported(t *testing.T) {
 		}
 		if got := getOf(t, g, "/agents"); !strings.Contains(got, step.agents) {
 			t.Errorf("%d: GET /agents: %s", i, got)
+		}
+	}
+}
+
+// A turn's trace has what the file says when the turn begins.
+func TestReloadOfTraces(t *testing.T) {
+	t.Parallel()
+	cfg, file := wholetest.Configured(t, "{}\n", map[string]string{"SLUICE_TODO_DB": ":memory:", "SLUICE_STORE": "memory"})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), gateway.Seams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	f := &wholetest.Flow{T: t, Gateway: g}
+	f.Client.Transport = testnet.Serve(t, g)
+	for _, step := range []struct {
+		content string
+		whole   bool
+	}{{"{}\n", true}, {"trace: {payloads: names}\n", false}, {"{}\n", true}} {
+		if err := g.Reload(reread(t, g, step.content)); err != nil {
+			t.Fatal(err)
+		}
+		_, reply := f.Post(`{"input":"Remind me to feed Canary"}`)
+		found := regexp.MustCompile(`"task_id":"([^"]+)"`).FindStringSubmatch(reply)
+		if found == nil {
+			t.Fatal(reply)
+		}
+		if _, trace := f.Get("/tasks/" + found[1] + "/trace"); strings.Contains(trace, "Canary") != step.whole || !strings.Contains(trace, "create_todo") {
+			t.Errorf("%q: %s", step.content, trace)
 		}
 	}
 }

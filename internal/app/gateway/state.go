@@ -341,9 +341,10 @@ func (s *storedState) close() {
 	}
 }
 
-// setRetention makes r the policy of retention. It works on nil.
-func (s *storedState) setRetention(r task.Retention) {
+// useFile takes over the policy of retention and the content of traces. It works on nil.
+func (s *storedState) useFile(cfg settings.Config) {
 	if s != nil {
-		s.tasks.SetRetention(r)
+		s.tasks.SetRetention(cfg.Retention)
+		s.tasks.SetTraces(cfg.Traces())
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
-	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 )
 
@@ -187,7 +186,7 @@ func (s *turnStarter) newTurn(ctx context.Context, req Request) *Turn {
 	t := &Turn{
 		turns: s.turns, identity: identity{store: s.turnStore, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
 		cancel: req.Cancel, client: receiver{detached: req.Detached}, end: turnEnd{stored: storedTask{version: 1}},
-		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
+		trace: tracing{Recorder: s.newRecorder(id, now)},
 	}
 	return t.connectParts()
 }

@@ -60,7 +60,7 @@ type Config struct {
 	MaxHistory int
 	// Required refuses turns while the store is unavailable; else they run, and cannot be resumed.
 	Required bool
-	// Trace configures the content of a task's trace.
+	// Trace configures the content of a task's trace; see SetTraces.
 	Trace record.Spec
 	// Retention says for how long records are kept behind the end of a task; see SetRetention.
 	// Forget removes the other records of a task.

@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/state/store"
-	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
@@ -64,7 +63,7 @@ func (s *turnSuccessor) continueDue(ctx context.Context, id string, now time.Tim
 	run.TimeOut(now)
 	t := s.resumedTurn(id, task)
 	t.id = newID(chat.TurnPrefix)
-	t.trace.Recorder = record.New(s.cfg.Trace, t.id, t.began)
+	t.trace.Recorder = s.newRecorder(t.id, t.began)
 	t.end.stored.doc.addContinued(t.id, "", t.began)
 	before := task
 	task.Holder, task.Turn, task.State = s.holder, t.id, Working

@@ -346,7 +346,7 @@ func (s *turnLogs) traceOf(ctx context.Context, id string, t store.Task) ([]byte
 		if err != nil {
 			return nil, err
 		}
-		rec := k.recordEvents(record.New(s.cfg.Trace, turn, doc.beginOfTurn(turn, t.Created)))
+		rec := k.recordEvents(s.newRecorder(turn, doc.beginOfTurn(turn, t.Created)))
 		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
 	}
 	return record.Join(id, parts).Encode(), nil

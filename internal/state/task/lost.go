@@ -13,7 +13,6 @@ import (
 
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/conversation"
-	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
@@ -129,7 +128,7 @@ func (s *turnCloser) closeLog(kept stored, lost error, after time.Duration, said
 
 // traceLost adds the turn of a dead process to the trace, from its log and from the closing events.
 func (s *turnCloser) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
-	rec := record.New(s.cfg.Trace, t.Turn, doc.beginOfTurn(t.Turn, t.Created))
+	rec := s.newRecorder(t.Turn, doc.beginOfTurn(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
 		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
 			k.logged = append(k.logged, Logged{at, ev})

@@ -26,6 +26,7 @@ type taskStore struct {
 	cfg    Config
 	holder store.Holder // this process
 	policy atomic.Pointer[Retention]
+	traces atomic.Pointer[record.Spec]
 	counts counts
 	// failed is the time of the last outage, by a clock that is never set; nil before the first.
 	failed atomic.Pointer[time.Time]
@@ -64,6 +65,7 @@ func newTaskStore(cfg Config) *taskStore {
 		},
 	}
 	s.SetRetention(cfg.Retention)
+	s.SetTraces(cfg.Trace)
 	return s
 }
 
@@ -191,6 +193,14 @@ func (s *taskStore) isRunHere(t store.Task, turn string) bool {
 
 // SetRetention makes r the policy from now on, for tasks that have ended too.
 func (s *taskStore) SetRetention(r Retention) { s.policy.Store(&r) }
+
+// SetTraces makes spec the content of the traces of turns that begin from now on.
+func (s *taskStore) SetTraces(spec record.Spec) { s.traces.Store(&spec) }
+
+// newRecorder returns the recorder of a turn's trace.
+func (s *taskStore) newRecorder(turn string, began time.Time) *record.Recorder {
+	return record.New(*s.traces.Load(), turn, began)
+}
 
 // currentRetention returns the policy.
 func (s *taskStore) currentRetention() Retention { return *s.policy.Load() }

@@ -31,7 +31,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/state/store"
-	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
@@ -240,7 +239,7 @@ func (s *turnSuccessor) takeOver(ctx context.Context, id string, task store.Task
 		return s.takeOverTurn(ctx, task, t, plain, kept)
 	}
 	unlogged := len(kept.logged) == 0 && run.Unseen()
-	t.trace.Recorder = kept.recordEvents(record.New(s.cfg.Trace, t.id, t.end.stored.doc.beginOfTurn(t.id, task.Created)))
+	t.trace.Recorder = kept.recordEvents(s.newRecorder(t.id, t.end.stored.doc.beginOfTurn(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
@@ -268,7 +267,7 @@ func (s *turnSuccessor) resumedTurn(id string, task store.Task) *Turn {
 	t := &Turn{
 		turns: s.turns, identity: identity{store: s.turnStore, id: task.Turn, task: id, began: began, ctx: context.WithoutCancel(ctx), durable: true},
 		work: ctx, cancel: cancel, client: receiver{detached: true}, end: turnEnd{stored: storedTask{version: task.Version + 1, doc: readDocument(id, task)}},
-		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, began)},
+		trace: tracing{Recorder: s.newRecorder(task.Turn, began)},
 	}
 	return t.connectParts()
 }
@@ -354,7 +353,7 @@ func (s *turnSuccessor) admitTurn(end func(cause error)) (leave func(), err erro
 // guard that has observed all of the turn.
 func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn, run *plainRun, kept stored) (*stream.Guard, error) {
 	t.durable, t.identity.saves, t.takeovers, t.log.saved.size = false, true, run.all+1, run.size
-	t.trace.Recorder = kept.recordEvents(record.New(s.cfg.Trace, t.id, t.end.stored.doc.beginOfTurn(t.id, task.Created)))
+	t.trace.Recorder = kept.recordEvents(s.newRecorder(t.id, t.end.stored.doc.beginOfTurn(t.id, task.Created)))
 	c := &closing{n: gapAfter(kept.last)}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
