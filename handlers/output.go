@@ -37,6 +37,7 @@ func (o *outputs) turnWriter(w http.ResponseWriter, r *http.Request, t *turn, ca
 	cfg := sse.Config{
 		Encoder:      t.Encoder,
 		Heartbeat:    o.heartbeat,
+		BeatEvents:   t.BeatEvents,
 		WriteTimeout: o.writeTimeout,
 		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
@@ -57,9 +58,9 @@ func storedWriter(cfg *sse.Config, t *turn) {
 }
 
 // readerWriter returns the writer for a client that runs nothing.
-func (o *outputs) readerWriter(w http.ResponseWriter, r *http.Request, enc stream.Encoder, cancel context.CancelCauseFunc) *sse.Writer {
+func (o *outputs) readerWriter(w http.ResponseWriter, r *http.Request, enc stream.Encoder, beatEvents bool, cancel context.CancelCauseFunc) *sse.Writer {
 	return sse.NewWriter(w, sse.Config{
-		Encoder: enc, Heartbeat: o.heartbeat, WriteTimeout: o.writeTimeout, HTTP1: lazyDeadline(r), OnFail: cancel,
+		Encoder: enc, Heartbeat: o.heartbeat, BeatEvents: beatEvents, WriteTimeout: o.writeTimeout, HTTP1: lazyDeadline(r), OnFail: cancel,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -51,7 +52,7 @@ func (rd *readers) followStream(w http.ResponseWriter, r *http.Request, t *turn)
 	for name, values := range t.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
-	out := rd.outputs.readerWriter(w, r, t.Encoder, in.cancel)
+	out := rd.outputs.readerWriter(w, r, t.Encoder, t.BeatEvents, in.cancel)
 	if r.Method == http.MethodHead {
 		return out.Close()
 	}
@@ -188,7 +189,7 @@ func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *di
 	if !ok || rt.Resume == nil {
 		return rd.refuseResume(w, "gone")
 	}
-	named, err := rd.namedUser(w, r, rt, who)
+	named, beatEvents, err := rd.readNamed(w, r, rt, who)
 	if err != nil {
 		return err
 	}
@@ -196,27 +197,48 @@ func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *di
 	if err != nil {
 		return rd.senders.refuseUser(r, who)
 	}
-	return rd.resumeTurn(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt)})
+	return rd.resumeTurn(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt), beatEvents: beatEvents})
 }
 
-// namedUser returns the user whom a request names that resumes a turn: in its query, or in the body
-// of a route that has one. Without authentication the body is not read.
-func (rd *readers) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect.Route, who *access.Identity) (string, error) {
+// readNamed returns the user whom a request names that resumes a turn, and whether it asks for
+// heartbeats as events. Both stand in its query, or in the body of a route that has one. Without
+// authentication the user is not read.
+func (rd *readers) readNamed(w http.ResponseWriter, r *http.Request, rt *dialect.Route, who *access.Identity) (user string, beatEvents bool, err error) {
 	if rt.NoBody {
 		if err := rd.bodies.dropBody(w, r); err != nil {
-			return "", err
+			return "", false, err
 		}
-		return userInQuery(r.URL.Query())
+		if beatEvents, err = heartbeatIn(r.URL.Query()); err == nil {
+			user, err = userInQuery(r.URL.Query())
+		}
+		return user, beatEvents, err
 	}
-	if who == nil || rt.User == nil {
-		return "", nil
+	if rt.User == nil {
+		return "", false, nil
 	}
 	body, err := rd.bodies.readBody(w, r, rt.MaxBody)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer rd.bodies.releaseBody(body)
-	return rt.User(body)
+	if beatEvents, err = dialect.NamedHeartbeat(body); err == nil && who != nil {
+		user, err = rt.User(body)
+	}
+	return user, beatEvents, err
+}
+
+// heartbeatIn reports whether a query asks for heartbeats as events.
+func heartbeatIn(query url.Values) (event bool, err error) {
+	if !query.Has("heartbeat") {
+		return false, nil
+	}
+	event, wrong := chat.CheckHeartbeat(query.Get("heartbeat"))
+	if wrong != nil {
+		e := new(chat.ValidationError)
+		e.Add("/heartbeat", wrong)
+		return false, e
+	}
+	return event, nil
 }
 
 // senderOf returns the sender of a reconnect: the owner of its ticket or of its credential.
@@ -241,6 +263,8 @@ type sought struct {
 	by    task.Caller
 	until *access.Identity // its credential ends the stream; nil: without authentication
 	rule  rule             // by which until may watch
+	// beatEvents is true if the reader asks for heartbeats as events.
+	beatEvents bool
 }
 
 // resumeTurn sends the rest of a turn.
@@ -279,7 +303,7 @@ func (rd *readers) resumeTurn(w http.ResponseWriter, r *http.Request, encoder fu
 	if err != nil || !more {
 		return rd.refuseResume(w, "gone")
 	}
-	out := rd.outputs.readerWriter(w, r, enc, in.cancel)
+	out := rd.outputs.readerWriter(w, r, enc, want.beatEvents, in.cancel)
 	if r.Method == http.MethodHead {
 		return out.Close()
 	}

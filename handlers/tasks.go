@@ -177,6 +177,10 @@ func (ta *taskAPI) taskEvents(w http.ResponseWriter, r *http.Request, who *acces
 	if err != nil {
 		return err
 	}
+	beatEvents, err := heartbeatIn(query)
+	if err != nil {
+		return err
+	}
 	turn, err := ta.tasks.LastTurn(r.Context(), c, id)
 	if err != nil {
 		return err
@@ -188,7 +192,7 @@ func (ta *taskAPI) taskEvents(w http.ResponseWriter, r *http.Request, who *acces
 	if turn == "" {
 		return ta.readers.refuseResume(w, "gone")
 	}
-	return ta.readers.resumeTurn(w, r, ta.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
+	return ta.readers.resumeTurn(w, r, ta.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected, beatEvents: beatEvents})
 }
 
 // positionOf returns where a reader wants to begin. The turn is empty if Last-Event-ID is not of

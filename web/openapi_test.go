@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,7 @@ import (
 	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
+	"sluice/stream/sse"
 	"sluice/web"
 )
 
@@ -80,7 +82,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
-			[]string{"agent", "approval", "channel_message", "done", "error", "inner_delta", "model", "node", "quality", "response_delta", "response_reset", "route", "start", "thinking", "tool_call"}},
+			[]string{"agent", "approval", "channel_message", "done", "error", "heartbeat", "inner_delta", "model", "node", "quality", "response_delta", "response_reset", "route", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
 			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal,
@@ -299,6 +301,26 @@ func TestTicksMatchTheirSchemas(t *testing.T) {
 	}
 }
 
+// A heartbeat that is an event is as openapi.yaml describes it.
+func TestHeartbeatMatchesItsSchema(t *testing.T) {
+	t.Parallel()
+	schema := strict(t)("HeartbeatEvent")
+	synctest.Test(t, func(t *testing.T) {
+		rec := httptest.NewRecorder()
+		w := sse.NewWriter(rec, sse.Config{Encoder: sluice.NewEncoder("r", false, 0), Heartbeat: time.Second, BeatEvents: true})
+		time.Sleep(time.Second + time.Millisecond)
+		_ = w.Close()
+		event, data, _ := strings.Cut(strings.TrimSuffix(rec.Body.String(), "\n\n"), "\n")
+		var v any
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &v); err != nil || event != "event: heartbeat" {
+			t.Fatalf("%q: %v", rec.Body, err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A request that the schema takes, the decoder takes, and the other way round.
 func TestRequestsMatchTheirSchema(t *testing.T) {
 	t.Parallel()
@@ -307,7 +329,7 @@ func TestRequestsMatchTheirSchema(t *testing.T) {
 		`{"input":"x"}`, `{"input":"x","conversation_id":"conv_a","user_id":"u","timezone":"Europe/Berlin","accumulated":false}`,
 		`{"input":"x","conversation_id":"01234567-89ab-cdef-0123-456789ABCDEF","user_id":null,"timezone":null,"accumulated":null}`,
 		`{}`, `{"input":""}`, `{"input":null}`, `{"input":1}`, `{"input":"x","conversation_id":"conv_"}`, `{"input":"x","conversation_id":null}`,
-		`{"input":"x","user_id":1}`, `{"input":"x","accumulated":"true"}`, `[]`,
+		`{"input":"x","user_id":1}`, `{"input":"x","accumulated":"true"}`, `[]`, `{"input":"x","heartbeat":"event"}`, `{"input":"x","heartbeat":null}`, `{"input":"x","heartbeat":"maybe"}`, `{"input":"x","heartbeat":true}`,
 		`{"input":"` + strings.Repeat("é", 5000) + `"}`, `{"input":"` + strings.Repeat("é", 5001) + `"}`,
 		`{"input":"x","user_id":"` + strings.Repeat("é", 256) + `"}`, `{"input":"x","user_id":"` + strings.Repeat("é", 257) + `"}`,
 		`{"input":"x","history":null}`, `{"input":"x","history":[]}`, `{"input":"x","history":{}}`, `{"input":"x","history":[null]}`,

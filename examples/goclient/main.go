@@ -152,7 +152,9 @@ func (t *turn) readStream(resp *http.Response) (int, error) {
 		if err != nil { // even a clean end: only done ends a turn
 			return exitLost, err
 		}
-		t.last = e.ID
+		if e.ID != "" { // a heartbeat comes without an ID
+			t.last = e.ID
+		}
 		switch e.Type {
 		case "start":
 			t.task = e.TaskID

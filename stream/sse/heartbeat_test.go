@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,6 +53,55 @@ func TestHeartbeat(t *testing.T) {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A heartbeat as an event names its time. It has no id, so a client's last id stays.
+func TestHeartbeatAsEvent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rec := httptest.NewRecorder()
+		s := newTurn(rec, sse.Config{Heartbeat: 15 * time.Second, BeatEvents: true})
+		emit(t, s, &stream.Start{})
+		time.Sleep(31*time.Second + time.Millisecond)
+		emit(t, s, &stream.Done{Reason: stream.Stop})
+		_ = s.Close()
+		var got []string
+		for _, ev := range ssetest.SameForBothReaders(t, rec.Body.String()) {
+			got = append(got, ev.ID+" "+ev.Type+" "+ev.Data[:min(len(ev.Data), 33)])
+		}
+		want := []string{
+			`r:1 start {"request_id":"r","model":"","pro`, `r:1 heartbeat {"at":"2000-01-01T00:00:15.000Z"}`,
+			`r:1 heartbeat {"at":"2000-01-01T00:00:30.000Z"}`, `r:2 done {"request_id":"r","final_output":`,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// discarded is a server's writer that costs nothing.
+type discarded struct{ header http.Header }
+
+func (d discarded) Header() http.Header         { return d.header }
+func (d discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (d discarded) WriteHeader(int)             {}
+func (d discarded) Flush()                      {}
+
+// A heartbeat that is a comment costs no allocation, as before there were events.
+func TestCommentCostsNoAllocation(t *testing.T) {
+	for name, tt := range map[string]struct {
+		events bool
+		most   float64
+	}{"comment": {false, 0}, "event": {true, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newTurn(discarded{http.Header{}}, sse.Config{Heartbeat: time.Second, BeatEvents: tt.events})
+			defer s.Close()
+			emit(t, s, &stream.Start{})
+			if n := testing.AllocsPerRun(100, func() { time.Sleep(time.Second) }); n > tt.most {
+				t.Errorf("%s: %v allocations a heartbeat, want at most %v", name, n, tt.most)
+			}
+		})
+	}
 }
 
 func TestHeartbeatOff(t *testing.T) {

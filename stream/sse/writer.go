@@ -47,6 +47,9 @@ type Config struct {
 	Encoder stream.Encoder
 	// Heartbeat is the silence after which the Encoder's heartbeat is sent; 0 turns it off.
 	Heartbeat time.Duration
+	// BeatEvents makes the heartbeat an event with the time, in place of the Encoder's: clients that
+	// drop comments see it. An id is absent, so that no client resumes behind it.
+	BeatEvents bool
 	// WriteTimeout bounds one write to the client; 0 turns the limit off.
 	WriteTimeout time.Duration
 	// HTTP1 is true if the response goes over HTTP/1 without TLS. There a deadline that passes
@@ -263,10 +266,21 @@ func (s *Writer) heartbeatIfSilent() {
 	}
 	rest := s.cfg.Heartbeat - time.Since(s.last)
 	if rest <= 0 {
-		s.writeLocked(s.cfg.Encoder.Heartbeat())
+		if s.cfg.BeatEvents {
+			s.writeLocked(beatEvent())
+		} else {
+			s.writeLocked(s.cfg.Encoder.Heartbeat())
+		}
 		rest = s.cfg.Heartbeat
 	}
 	s.timer.Reset(rest)
+}
+
+// beatEvent returns the frame of a heartbeat with the time.
+func beatEvent() []byte {
+	b := append(make([]byte, 0, 64), `event: heartbeat`+"\n"+`data: {"at":"`...)
+	b = time.Now().UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	return append(b, `"}`+"\n\n"...)
 }
 
 // Blocked returns the time spent in writes so far.

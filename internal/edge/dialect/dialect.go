@@ -135,6 +135,8 @@ type Exchange struct {
 	// make the same bytes of its log: one JSON value of at most MaxFacts bytes, or nil.
 	Accumulated bool
 	Facts       []byte
+	// BeatEvents is true if heartbeats are events in place of the Encoder's.
+	BeatEvents bool
 	// Mode says what becomes of the turn without its client.
 	Mode Mode
 	Form Form // of what Encoder writes

@@ -29,6 +29,10 @@ var fields = [...]field{
 	{name: "accumulated", query: true, flag: func(r *ParsedRequest, b bool) {
 		r.Accumulated = b
 	}},
+	{name: "heartbeat", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
+		r.BeatEvents, wrong = CheckHeartbeat(s)
+		return wrong
+	}},
 	{name: "agent", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Agent, wrong = checkAgent(s)
 		return wrong

@@ -145,6 +145,8 @@ type ParsedRequest struct {
 	Request
 	// Accumulated is true if each response_delta repeats the text so far.
 	Accumulated bool
+	// BeatEvents is true if heartbeats are events, for clients that do not see comments.
+	BeatEvents bool
 	// TaskID is the task that waits for this input; empty: the turn begins one.
 	TaskID string
 	// NamesHistory is true if there is a history at the top level, even a null or a faulty one: the

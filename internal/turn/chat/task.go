@@ -58,6 +58,14 @@ func checkTaskID(s string) (string, *FieldError) {
 	return s, nil
 }
 
+// CheckHeartbeat reports whether heartbeats are events.
+func CheckHeartbeat(s string) (event bool, wrong *FieldError) {
+	if s != "comment" && s != "event" {
+		return false, &FieldError{Code: CodeUnknownValue, Message: "must be comment or event"}
+	}
+	return s == "event", nil
+}
+
 // checkOnDisconnect accepts one of the two words.
 func checkOnDisconnect(s string) (string, *FieldError) {
 	if s != OnDisconnectContinue && s != OnDisconnectCancel {

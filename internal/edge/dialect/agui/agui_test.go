@@ -120,7 +120,7 @@ func TestRequest(t *testing.T) {
 		"threadId": "thread 1", "runId": "r1", "parentRunId": "r0", "protocolVersion": "1.0", "state": {"a": [1]}, "unknown": 1, "resume": null,
 		"tools": [{"name": "pick", "description": "Picks a colour", "parameters": {"type": "object"}}],
 		"context": [{"description": "page", "value": "todos"}, {"description": "", "value": "bare"}, {}],
-		"forwardedProps": {"agent": "helper", "timezone": "UTC", "locale": "de", "user_id": "ann", "input": 1, "history": 2, "approval": 3, "accumulated": 4, "conversation_id": 5, "mine": 6},
+		"forwardedProps": {"agent": "helper", "timezone": "UTC", "locale": "de", "user_id": "ann", "input": 1, "history": 2, "approval": 3, "accumulated": 4, "heartbeat": 4, "conversation_id": 5, "mine": 6},
 		"messages": [
 			{"id": "s", "role": "system", "content": "Be brief."},
 			{"id": "d", "role": "developer", "content": [{"type": "text", "text": "Be kind."}]},

@@ -89,7 +89,7 @@ func (r reader) readID(at string, v jsontext.Value) string {
 func (r reader) readForwarded(v jsontext.Value, stored bool, in *input) {
 	const at = "/forwardedProps"
 	asked := chat.SharedFields(r.readObject(at, v), at, func(name string) bool {
-		return !slices.Contains([]string{"input", "history", "approval", "accumulated", "conversation_id"}, name)
+		return !slices.Contains([]string{"input", "history", "approval", "accumulated", "heartbeat", "conversation_id"}, name)
 	}, r.e)
 	in.request, in.taskID, in.disconnect = asked.Request, asked.TaskID, asked.OnDisconnect
 	if stored {

@@ -23,7 +23,7 @@ type request struct {
 
 // isShared says whether a field of our own protocol counts here too.
 func isShared(name string) bool {
-	return !slices.Contains([]string{"input", "history", "approval", "accumulated"}, name)
+	return !slices.Contains([]string{"input", "history", "approval", "accumulated", "heartbeat"}, name)
 }
 
 // memberNames are the members that are read.

@@ -152,7 +152,7 @@ func open(t *testing.T, s *Server, body string) *dialect.Exchange {
 
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	x := open(t, New(Config{}), body(user+","+assistant(`{"type":"text","text":"yes?"}`)+","+user, `,"user_id":"u","agent":"a","context":{"page":"p"},"input":1,"history":1,"approval":1,"accumulated":1,"other":1`))
+	x := open(t, New(Config{}), body(user+","+assistant(`{"type":"text","text":"yes?"}`)+","+user, `,"user_id":"u","agent":"a","context":{"page":"p"},"input":1,"history":1,"approval":1,"accumulated":1,"heartbeat":1,"other":1`))
 	req := x.Request
 	if req.Input != "hi" || req.ConversationID != "conv_abc" || req.UserID != "u" || req.Agent != "a" || len(req.Context) != 1 || req.Mute || x.Approval != nil || !req.HasHistory || len(req.History) != 2 || req.App != nil {
 		t.Errorf("%+v", req)

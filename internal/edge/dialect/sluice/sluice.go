@@ -99,6 +99,7 @@ func (d *Dialect) newExchange(r *http.Request, asked *chat.ParsedRequest, key st
 		TaskID:      asked.TaskID,
 		Answering:   dialect.Answering{Approval: asked.Approval},
 		Accumulated: asked.Accumulated,
+		BeatEvents:  asked.BeatEvents,
 		Mode:        mode,
 	}, nil
 }
