@@ -199,7 +199,7 @@ func Join(task string, parts []*Part) *Trace {
 
 // nameAllowed names the steps whose calls waited for a person before: no model was asked for them in
 // their turn. Such a step ends with its last call, as the model's next answer has a step of its own.
-// It also names the calls of tool nodes, as the recorder cannot tell for the turn of a dead process.
+// It also names the calls of tool nodes, as the recorder does not know them in the turn of a dead process.
 func (t *Trace) nameAllowed() {
 	asked := map[string]bool{}
 	for i := range t.Steps {
