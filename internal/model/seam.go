@@ -142,7 +142,8 @@ func (s *seam) release() bool {
 // findAnchor searches the anchor, or its end, at the begin of the answer. An anchor that is shorter
 // than anchorTail must begin the answer.
 func (s *seam) findAnchor(final bool) bool {
-	tail, within := lastRunes(s.anchor, anchorTail), anchorWithin
+	// APIs strip white space at the begin of an answer.
+	tail, within := strings.TrimLeftFunc(lastRunes(s.anchor, anchorTail), unicode.IsSpace), anchorWithin
 	if utf8.RuneCountInString(s.anchor) < anchorTail {
 		within = 1
 	}
@@ -226,17 +227,16 @@ func (s *seam) dropSpace(final bool) bool {
 		s.drop(len(s.quote))
 		s.quote = ""
 	}
-	text := strings.TrimLeftFunc(s.held, isSpaceOrQuote)
-	if text == "" && !final {
+	if !final && strings.TrimLeftFunc(s.held, isSpaceOrQuote) == "" {
 		return false
 	}
 	if utf8.RuneCountInString(s.anchor) >= anchorTail && s.dropped < anchorWithin && !repeatsItself(s.anchor) {
-		n, open := matchLoosely(text, s.anchor)
-		if open && !final && text != "" {
+		n, open := matchBehindQuotes(s.held, s.anchor)
+		if open && !final {
 			return false
 		}
 		if n > 0 {
-			s.drop(len(s.held) - len(text) + n)
+			s.drop(n)
 			return true
 		}
 	}
@@ -246,6 +246,21 @@ func (s *seam) dropSpace(final bool) bool {
 	}
 	s.drop(len(behind))
 	return s.release()
+}
+
+// matchBehindQuotes is matchLoosely for a pattern behind white space and quotes, whose size counts
+// too. The pattern may itself begin with a quote.
+func matchBehindQuotes(text, pattern string) (n int, open bool) {
+	for at, r := range text {
+		end, cut := matchLoosely(text[at:], pattern)
+		switch open = open || cut; {
+		case end > 0:
+			return at + end, false
+		case !isSpaceOrQuote(r):
+			return 0, open
+		}
+	}
+	return 0, open
 }
 
 // repeatsItself reports whether a text is made of equal pieces, as rows of a table may be. Then the

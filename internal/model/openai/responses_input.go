@@ -32,6 +32,7 @@ type responsesInput struct {
 
 	// of the message at hand
 	isOwn    bool
+	isJoined bool     // two calls have written it
 	text     []byte   // of a model's message, not yet appended
 	pending  []string // reasoning items, to append before the item that they led to
 	reasoned bool     // a reasoning item was appended
@@ -150,7 +151,7 @@ func (in *responsesInput) appendResult(id, text string, marked bool) {
 // appendModel appends a model's message. Thoughts as text never go back, and kept parts go back to
 // their maker alone.
 func (in *responsesInput) appendModel(msg *chat.Message) {
-	in.isOwn = msg.Maker == in.maker
+	in.isOwn, in.isJoined = msg.Maker == in.maker, msg.Maker == chat.SeamMaker
 	in.text, in.pending, in.reasoned = in.text[:0], in.pending[:0], false
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
@@ -225,11 +226,11 @@ func (in *responsesInput) appendItemID(id string) {
 
 // appendCall appends a call.
 //
-// Its id is shortened if it is another model's and too long; result finds it by the one
-// that we know.
+// Its id is shortened if it is another model's and too long; result finds it by the one that we
+// know. Behind a seam the id is replaced, because the reasoning of its call does not go back.
 func (in *responsesInput) appendCall(p *chat.Part) {
 	in.appendReasoning()
-	sent := in.ids.Fit(p.Call.ID, func(id string) bool { return len(id) <= maxResponsesID })
+	sent := in.ids.Fit(p.Call.ID, func(id string) bool { return len(id) <= maxResponsesID && !(in.isJoined && id == p.Call.ID) })
 	in.calls = append(in.calls, responsesCall{id: p.Call.ID, sent: sent})
 	in.beginItem(`{"type":"function_call","call_id":`)
 	in.b = model.AppendString(in.b, sent)
