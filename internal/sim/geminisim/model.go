@@ -55,6 +55,16 @@ type Answer struct {
 	Thoughts []string // summaries, shown to those who ask for them
 	Calls    []Call
 	Text     string
+	// Pieces are the deltas of Text. nil: the simulator cuts the text.
+	Pieces []string
+}
+
+// Deltas returns the pieces of the text, or those of cut.
+func (a Answer) Deltas(cut func(string) []string) []string {
+	if a.Pieces != nil {
+		return a.Pieces
+	}
+	return cut(a.Text)
 }
 
 // wordless is the model of a Server that was given none.

@@ -59,7 +59,7 @@ func cutAnswer(o Answer, req *request, digest string) []piece {
 		said += estimateTokens(c.Name + string(call.Args))
 		add(p)
 	}
-	for _, words := range fewWords(o.Text) {
+	for _, words := range o.Deltas(fewWords) {
 		said += estimateTokens(words)
 		add(textPart(words))
 	}

@@ -56,7 +56,7 @@ func writeChat(t *turn) answer {
 	}
 	a.addDelta(first)
 	a.addThoughts()
-	for _, s := range pieces(t.reply.Text) {
+	for _, s := range t.reply.Deltas(pieces) {
 		a.addDelta(object{"content": s})
 	}
 	for _, s := range pieces(t.refusal) {

@@ -104,7 +104,7 @@ func (a *messagesAnswer) addBlocks() {
 	}
 	if text := a.reply.Text + a.refusal; text != "" {
 		var deltas list
-		for _, s := range pieces(text) {
+		for _, s := range a.textPieces() {
 			deltas = append(deltas, object{"type": "text_delta", "text": s})
 		}
 		a.addBlock(object{"type": "text", "text": ""}, deltas, object{"type": "text", "text": text})

@@ -154,7 +154,7 @@ func (a *responsesAnswer) messageItem() {
 	done["status"], done["content"] = "completed", list{content}
 	a.addItem(added, done, func(part func(string, object)) {
 		part("response.content_part.added", object{"content_index": 0, "part": begin})
-		for _, s := range pieces(text) {
+		for _, s := range a.textPieces() {
 			delta := object{"content_index": 0, "delta": s, "obfuscation": ""}
 			if member == "text" {
 				delta["logprobs"] = list{}

@@ -198,6 +198,9 @@ func pieces(text string) []string {
 	return all
 }
 
+// textPieces returns the deltas of the text, and of a refusal.
+func (t *turn) textPieces() []string { return append(t.reply.Deltas(pieces), pieces(t.refusal)...) }
+
 // argumentPieces cuts the arguments of a call into pieces of six bytes, between
 // characters, or leaves them whole.
 func (t *turn) argumentPieces(args string) []string {
