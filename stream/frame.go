@@ -24,8 +24,9 @@ type Frame struct {
 	OnError func(context.Context, error)
 	// OnReset receives each Reset that was emitted. May be nil.
 	OnReset func(context.Context, *Reset)
-	// Accumulated is the answer so far, of a turn that was taken over.
+	// Accumulated is the answer so far, of a turn that was taken over, and Seams are those in it.
 	Accumulated string
+	Seams       []Seam
 	// Late holds Start back until the next event. So the Runner can first store the state for a
 	// takeover, and nobody learns of the turn before that.
 	Late bool

@@ -120,7 +120,7 @@ func (f *Frame) sinkOf(ctx context.Context, req *chat.Request, guard *Guard) Sin
 		sink = f.newResetter(ctx, guard)
 	}
 	if req.Facts.Seams != nil {
-		sink = f.countSeams(guard, sink)
+		sink = f.countSeams(req.Facts.Saving, guard, sink)
 	}
 	return sink
 }

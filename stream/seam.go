@@ -2,7 +2,11 @@ package stream
 
 import (
 	"cmp"
+	"encoding/json"
+	"slices"
 	"unicode/utf8"
+
+	"sluice/internal/turn/chat"
 )
 
 // Seam is a place of the answer where another call has continued a text that broke off.
@@ -13,10 +17,11 @@ type Seam struct {
 }
 
 // seamCounter stands between a Runner and the Guard of a turn whose text another call may continue.
-// It counts the code points of the answer, and collects the seams.
+// It counts the code points of the answer, and collects the seams. They are saved as well.
 type seamCounter struct {
 	Sink
-	seams *[]Seam
+	guard *Guard
+	saver *chat.Saving // nil: the turn is not saved
 	chars int
 }
 
@@ -31,16 +36,27 @@ func (c *seamCounter) Emit(ev Event) error {
 		} else {
 			c.chars = utf8.RuneCountInString(e.Accumulated)
 		}
+		c.keepSeams(c.guard.seams)
 	case *ModelChanged:
 		if !e.Continued {
 			break
 		}
-		*c.seams = append(*c.seams, Seam{c.chars, cmp.Or(e.Key, defaultKey), e.Reason})
+		s := Seam{c.chars, cmp.Or(e.Key, defaultKey), e.Reason}
+		c.guard.seams = append(c.guard.seams, s)
+		if c.saver != nil {
+			state, _ := json.Marshal(s)
+			c.saver.Save(chat.SavedSeam, state)
+		}
 		if e.Key == e.Previous {
 			return nil
 		}
 	}
 	return c.Sink.Emit(ev)
+}
+
+// keepSeams has the turn keep those seams that have text behind them.
+func (c *seamCounter) keepSeams(seams []Seam) {
+	c.guard.seams = slices.DeleteFunc(slices.Clone(seams), func(s Seam) bool { return s.At >= c.chars })
 }
 
 // defaultKey is the key of the model where none is configured.
@@ -50,6 +66,8 @@ const defaultKey = "default"
 // inlined: its frame would lie on the stack of open streams.
 //
 //go:noinline
-func (f *Frame) countSeams(guard *Guard, next Sink) Sink {
-	return &seamCounter{next, &guard.seams, utf8.RuneCountInString(f.Accumulated)}
+func (f *Frame) countSeams(saver *chat.Saving, guard *Guard, next Sink) Sink {
+	c := &seamCounter{next, guard, saver, utf8.RuneCountInString(f.Accumulated)}
+	c.keepSeams(f.Seams)
+	return c
 }

@@ -66,6 +66,12 @@ func (l *lateTurns) Continue(req *chat.Request, states map[string][][]byte, befo
 	return (*turns).Continue(req, states, before)
 }
 
+// ContinuesText implements task.Turns.
+func (l *lateTurns) ContinuesText(req *chat.Request, agent string) bool {
+	turns := l.turns.Load()
+	return turns != nil && (*turns).ContinuesText(req, agent)
+}
+
 // storeBytes returns how many bytes of the process's memory the store has. It is 0 without a store,
 // and if the store is elsewhere. It works on nil.
 func (s *storedState) storeBytes() uint64 {

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"
 	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/model"
 	"sluice/internal/quality"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
@@ -81,12 +82,6 @@ func (c *continuer) continueRun(r *engine.Run, req *chat.Request, emitted []stre
 // call may be known to a person alone.
 func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
 	r := c.team.registryOf(req.Principal.Tenant)
-	if req.Facts.ShownText != "" && r.team != nil {
-		return nil, errors.New("an agent of a team has emitted text")
-	}
-	if req.Facts.Seams == nil && c.flows.canRetract() {
-		req.Facts.Seams = new(chat.Seams)
-	}
 	if err := c.resumeRequest(r, req, states, before); err != nil {
 		return nil, err
 	}
@@ -107,6 +102,18 @@ func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, befo
 	frame := &stream.Frame{Runner: withCharge(runner, c.limiter), Model: defaultModel(c.flows.models), Timeout: timeout}
 	c.server.Report(frame)
 	return frame, nil
+}
+
+// ContinuesText implements task.Turns. The first model of the agent's chain decides.
+func (c *continuer) ContinuesText(req *chat.Request, agent string) bool {
+	key := ""
+	for _, a := range c.team.registryOf(req.Principal.Tenant).spec.Agents {
+		if a.ID == agent {
+			key = a.Model
+		}
+	}
+	chain, ok := c.flows.models.Link(key).(*model.Chain)
+	return ok && chain.AfterText().Word != ""
 }
 
 // resumeRequest has a request continue from the saved states of its turn. Without states the turn

@@ -171,15 +171,17 @@ func (r *turn) passItem(it *run.Item[*member]) {
 	r.voice.Text(it.Of.index, it.Text)
 }
 
-// passEvent emits an event. A reset takes effect where its text stands.
+// passEvent emits an event. A reset and a seam take effect where their text stands.
 func (r *turn) passEvent(m *member, ev stream.Event) {
-	reset, ok := ev.(*stream.Reset)
-	if !ok {
+	switch e := ev.(type) {
+	case *stream.Reset:
+		m.text = run.Cut(m.text, e.Back)
+		r.voice.Reset(m.index, e)
+	case *stream.ModelChanged:
+		r.voice.ChangeModel(m.index, e)
+	default:
 		r.out.Emit(ev)
-		return
 	}
-	m.text = run.Cut(m.text, reset.Back)
-	r.voice.Reset(m.index, reset)
 }
 
 // lineOf returns the member's part in the answer.
@@ -225,7 +227,8 @@ func isPassing(f *fault.Error) bool {
 // openRetry opens the next attempt.
 func (r *turn) openRetry(m *member) {
 	m.attempt++
-	r.lineOf(m).Pending, m.Size, m.allText, m.storedCount = nil, 0, nil, 0
+	line := r.lineOf(m)
+	line.Pending, line.Seams, m.Size, m.allText, m.storedCount = nil, nil, 0, nil, 0
 	r.out.Emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying, Remote: m.agent.Remote})
 	r.out.Flush()
 }

@@ -333,7 +333,7 @@ func (t *Team) restoreMember(s *savedMember, index int, req *chat.Request, histo
 		m.agent = &Agent{ID: s.ID, Runner: missingAgent{}}
 	}
 	own := *req
-	own.History, own.Resumed = nil, nil
+	own.History, own.Resumed, own.Facts.ShownText = nil, nil, ""
 	switch {
 	case s.waiting != nil:
 		own.Resumed = s.resumedFor(req.Resumed)

@@ -5,10 +5,12 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -169,12 +171,11 @@ func (t *Team) continueSaved(ctx context.Context, req *chat.Request, s *saved, s
 	for _, m := range r.members {
 		m.emitAgain()
 	}
-	r.speakAgain(req.Resumed.Said)
+	err := r.speakAgain(req.Resumed.Said)
 	r.out.Flush()
-	if r.out.Err != nil {
-		return r.result, r.out.Err
+	if err = cmp.Or(r.out.Err, err); err == nil {
+		err = r.dispatchPlanned()
 	}
-	err := r.dispatchPlanned()
 	return r.result, err
 }
 
@@ -260,8 +261,8 @@ func (m *member) emitAgain() {
 }
 
 // speakAgain brings the answer to the state of the members. out is the emitted text: its end is
-// taken back from the first difference on.
-func (r *turn) speakAgain(out string) {
+// continued by the agent that speaks, or taken back from the first difference on.
+func (r *turn) speakAgain(out string) error {
 	var pieces deltas
 	voice := r.voice
 	voice.Out = &run.Out{Sink: &pieces}
@@ -274,7 +275,11 @@ func (r *turn) speakAgain(out string) {
 	voice.Out = &r.out
 	r.voice = voice
 	stays := pieces.commonLength(out)
-	if back := out[stays:]; back != "" {
+	switch back := out[stays:]; {
+	case back == "":
+	case r.facts.ShownText != "":
+		return r.continueText(back)
+	default:
 		r.out.Emit(&stream.Reset{Reason: stream.ResetTakenOver, Back: len(back), Runes: utf8.RuneCountInString(back)})
 	}
 	for _, d := range pieces {
@@ -284,6 +289,20 @@ func (r *turn) speakAgain(out string) {
 			r.out.Emit(&d)
 		}
 	}
+	return nil
+}
+
+// continueText has the agent that speaks continue its text behind the end that its state lacks.
+func (r *turn) continueText(shown string) error {
+	if r.voice.Speaker == len(r.planned) {
+		return &fault.Error{Type: fault.TurnLost, Message: fault.TurnLostMessage, Err: errors.New("the agent that has spoken has ended")}
+	}
+	m := r.planned[r.voice.Speaker]
+	m.req.Facts.ShownText = shown
+	m.text, m.allText, m.Size = append(slices.Clip(m.text), shown), append(slices.Clip(m.allText), shown), m.Size+len(shown)
+	r.lineOf(m).Spoke = true
+	r.voice.Emitted.Add(shown)
+	return nil
 }
 
 // deltas is a sink that keeps pieces of an answer.

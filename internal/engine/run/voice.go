@@ -20,8 +20,9 @@ type Voice struct {
 // Line is one speaker's part in an answer.
 type Line struct {
 	Attribution stream.Attribution
-	Pending     []string // texts that wait for the speakers before
-	Spoke       bool     // some of its text is out
+	Pending     []string                     // texts that wait for the speakers before
+	Seams       map[int]*stream.ModelChanged // by the pending text that follows them
+	Spoke       bool                         // some of its text is out
 }
 
 // Text emits a piece of a line's text, or stores it until those before have ended. The caller
@@ -65,6 +66,19 @@ func (v *Voice) Reset(line int, ev *stream.Reset) {
 	}
 	v.Emitted.Cut(ev.Runes)
 	_ = v.Out.Emit(ev)
+}
+
+// ChangeModel emits that another model answers for a line. A seam waits for the text before it.
+func (v *Voice) ChangeModel(line int, ev *stream.ModelChanged) {
+	l := &v.Lines[line]
+	if line == v.Speaker || !ev.Continued {
+		_ = v.Out.Emit(ev)
+		return
+	}
+	if l.Seams == nil {
+		l.Seams = map[int]*stream.ModelChanged{}
+	}
+	l.Seams[len(l.Pending)] = ev
 }
 
 // Cut returns the pieces of a text without so many bytes at its end.
@@ -112,9 +126,14 @@ func (v *Voice) FlushEnded(ended func(line int) bool) {
 
 // releaseLine emits the pending texts of a line.
 func (v *Voice) releaseLine(line int) {
-	pending := v.Lines[line].Pending
-	v.Lines[line].Pending = nil
-	for _, text := range pending {
-		v.speakText(line, text)
+	pending, seams := v.Lines[line].Pending, v.Lines[line].Seams
+	v.Lines[line].Pending, v.Lines[line].Seams = nil, nil
+	for i := range len(pending) + 1 {
+		if ev := seams[i]; ev != nil {
+			_ = v.Out.Emit(ev)
+		}
+		if i < len(pending) {
+			v.speakText(line, pending[i])
+		}
 	}
 }

@@ -24,8 +24,31 @@ type plainRun struct {
 	before  []stream.Event // those of the log, and what TakeOver has added
 	lacks   []stream.Event // the latter
 	frame   *stream.Frame  // nil: not prepared
-	shown   string         // of the answer at hand, which the model continues; else empty
 	lost    error          // why it cannot continue; nil: it can
+
+	continues bool   // the model continues the text of an incomplete answer
+	shownText string // this text, or all text of a team
+}
+
+// readLog takes the events of the log. The model continues their text if no reader can be shown that
+// it does not count, or if it is configured so. A structured answer, the texts of several agents and
+// that of a remote one do not continue.
+func (r *plainRun) readLog(kept stored) {
+	var speaker *stream.Delta
+	several := false
+	for _, logged := range kept.logged {
+		switch e := logged.Event.(type) {
+		case *stream.Delta:
+			several = several || speaker != nil && e.AgentID != speaker.AgentID
+			speaker = e
+		case *stream.AgentRun:
+			several = several || e.Remote && e.Role != stream.RoleDelegate
+		}
+		r.before = append(r.before, logged.Event)
+	}
+	if speaker != nil && !several && r.lost == nil && len(r.states[chat.SavedDelivery]) == 0 && r.request.Answer == nil {
+		r.continues = !r.retracts || len(r.seams) < chat.MaxSeams && r.turns.ContinuesText(r.request, speaker.AgentID)
+	}
 }
 
 // TakeOver implements Run: it retracts text of an incomplete answer, and ends the calls and runs of
@@ -48,9 +71,11 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 		lacks = append(lacks, endOfAgentRun(run, fault.From(cancelledFault()), run.Began))
 	}
 	switch text := said.Text(); {
+	case r.continues && r.ofSeveral():
+		r.shownText = text
 	case len(text) <= r.text || r.text > 0 && r.ofSeveral():
-	case r.continuesText():
-		r.shown = text[r.text:]
+	case r.continues:
+		r.shownText = text[r.text:]
 	default:
 		lacks = append(lacks, &stream.Reset{Accumulated: text[:r.text], Reason: stream.ResetTakenOver, Runes: utf8.RuneCountInString(text[r.text:])})
 	}
@@ -63,12 +88,6 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 // is held back, no text is sent before its end.
 func (r *plainRun) ofSeveral() bool {
 	return len(r.states) > 0 && len(r.states[""]) == 0 && len(r.states[chat.SavedDelivery]) == 0
-}
-
-// continuesText reports whether the model continues text of an incomplete answer, because no reader
-// can be shown that it does not count. A structured answer, and the texts of several agents, end.
-func (r *plainRun) continuesText() bool {
-	return !r.retracts && !r.ofSeveral() && len(r.states[chat.SavedDelivery]) == 0 && r.request.Answer == nil
 }
 
 // TimeOut implements Run: a plain turn does not wait for a person.
@@ -97,9 +116,9 @@ func (r *plainRun) checkContinuable(kept stored, silent time.Duration) error {
 	switch {
 	case said.Size < r.text && !r.ofSeveral():
 		return fmt.Errorf("%w: its log lacks text", errSaved)
-	case (said.Size > r.text || said.Size > 0 && r.ofSeveral()) && !r.retracts && !r.continuesText():
+	case (said.Size > r.text || said.Size > 0 && r.ofSeveral()) && !r.retracts && !r.continues:
 		return fmt.Errorf("%w: who reads it cannot be shown that text does not count any more", errSaved)
-	case said.Size > r.text && r.retracts && countResets(kept) >= stream.MaxResets:
+	case said.Size > r.text && !r.continues && countResets(kept) >= stream.MaxResets:
 		return fmt.Errorf("%w: its answer was begun again too often", errSaved)
 	}
 	return nil
@@ -122,7 +141,7 @@ func (r *plainRun) Frame(context.Context, string, string) (*stream.Frame, *chat.
 	for _, ev := range r.before {
 		said.Add(ev)
 	}
-	whole.Accumulated, whole.Runner = said.Text(), remainingRunner{r.frame.Runner, r.before}
+	whole.Accumulated, whole.Seams, whole.Runner = said.Text(), r.seams, remainingRunner{r.frame.Runner, r.before}
 	return &whole, r.request
 }
 
@@ -208,15 +227,13 @@ func (k *repeatFilter) Emit(ev stream.Event) error {
 }
 
 // prepareTurn makes the frame of the turn, or returns why the turn cannot continue here.
-func (r *plainRun) prepareTurn(t *Turn, kept stored) (err error) {
-	for _, logged := range kept.logged {
-		r.before = append(r.before, logged.Event)
-	}
+func (r *plainRun) prepareTurn(t *Turn) (err error) {
 	r.lacks = r.TakeOver(r.before)
 	req := r.request
 	req.Task, req.Turn, req.Facts.Retracts = t.task, t.id, r.retracts
-	if r.shown != "" {
-		req.Facts.ShownText, req.Facts.Seams = r.shown, new(chat.Seams)
+	req.Facts.ShownText, req.Facts.Seams = r.shownText, new(chat.Seams)
+	for range r.seams {
+		req.Facts.Seams.Claim()
 	}
 	r.frame, err = r.turns.Continue(req, r.states, r.before)
 	return err

@@ -62,6 +62,9 @@ func (w *works) Continue(*chat.Request, map[string][][]byte, []stream.Event) (*s
 	return &stream.Frame{Runner: w, Model: "m"}, nil
 }
 
+// ContinuesText implements task.Turns.
+func (*works) ContinuesText(*chat.Request, string) bool { return false }
+
 // Run implements stream.Runner.
 func (w *works) Run(ctx context.Context, _ *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if ctx.Err() != nil {

@@ -43,4 +43,7 @@ type Turns interface {
 	// before are the events of the turn that count. The request gets its Resumed, if need be. The
 	// error says that the turn cannot go on here, or ErrNotHere that another process may.
 	Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error)
+	// ContinuesText reports whether the model of an agent is configured to continue a text that broke
+	// off, also where it could be taken back. agent is empty without a team.
+	ContinuesText(req *chat.Request, agent string) bool
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"sluice/stream"
 )
 
 // savedTurn is the saved state of a turn.
@@ -15,9 +17,10 @@ type savedTurn struct {
 	retracts bool
 	head     []byte              // of its log
 	states   map[string][][]byte // by part
-	text     int                 // bytes of the answer at the last state
-	claims   int                 // since the last state
-	all      int                 // claims
+	seams    []stream.Seam
+	text     int // bytes of the answer at the last state
+	claims   int // since the last state
+	all      int // claims
 	size     int
 }
 
@@ -47,6 +50,8 @@ func (s *savedTurn) addLine(l *savedLine) error {
 		s.request, s.retracts, s.head = l.Request, l.Retracts, l.Head
 	case s.request == nil || l.TooLarge:
 		return fmt.Errorf("%w: something of it is missing", errSaved)
+	case l.Seam != nil:
+		s.seams = append(s.seams, *l.Seam)
 	case l.Claim != "":
 		s.claims++
 		s.all++
@@ -61,7 +66,7 @@ func (s *savedTurn) addLine(l *savedLine) error {
 }
 
 // savedLine is a line of an item of the list. The first line has the request. Each other line has a
-// state, a claim or too_large.
+// state, a seam, a claim or too_large.
 type savedLine struct {
 	Version int             `json:"version,omitempty"`
 	Request json.RawMessage `json:"request,omitempty"`
@@ -74,8 +79,9 @@ type savedLine struct {
 	Text  int             `json:"text,omitempty"` // bytes of the answer that were out
 	State json.RawMessage `json:"state,omitempty"`
 
-	Claim    string `json:"claim,omitempty"`     // the process that goes on with the turn from here
-	TooLarge bool   `json:"too_large,omitempty"` // the following states were not saved
+	Seam     *stream.Seam `json:"seam,omitempty"`
+	Claim    string       `json:"claim,omitempty"`     // the process that goes on with the turn from here
+	TooLarge bool         `json:"too_large,omitempty"` // the following states were not saved
 }
 
 // savedVersion is the version of saved states.

@@ -42,6 +42,9 @@ func (r *rests) Continue(_ *chat.Request, states map[string][][]byte, _ []stream
 	return &stream.Frame{Runner: r, Model: "m"}, nil
 }
 
+// ContinuesText implements task.Turns.
+func (*rests) ContinuesText(*chat.Request, string) bool { return false }
+
 // Run implements stream.Runner.
 func (r *rests) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if r.runs != nil {
@@ -395,7 +398,7 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 		"a newer version":                  {Request{Retracts: true}, push(`{"version":2}`), new(rests), fault.TurnLost},
 		"what answers is not here":         {Request{Retracts: true}, nil, &rests{err: errors.New("no such agent")}, fault.TurnLost},
 		"all of it is out, and of several": {Request{}, instead(`{"text":17,"part":"team:","state":{}}` + "\n" + `{"text":17,"part":"` + chat.SavedDelivery + `","state":{}}`), new(rests), ""},
-		"not all of it, and of several":    {Request{}, instead(`{"text":17,"part":"team:","state":{}}`), new(rests), fault.TurnLost},
+		"not all of it, of a team":         {Request{}, instead(`{"text":17,"part":"team:","state":{}}`), new(rests), ""},
 		"nothing was saved": {Request{Retracts: true}, func(t *testing.T, st *memory.Store, _, turn string) {
 			_ = st.DeleteList(t.Context(), store.TurnKey(turn))
 		}, new(rests), fault.TurnLost},
@@ -738,18 +741,29 @@ func TestTextIsTakenBack(t *testing.T) {
 			t.Errorf("%+v: %q stays, want %q", tt.saved, stays, tt.want)
 		}
 	}
+	several := []stream.Event{&stream.Delta{Text: "One. ", Attribution: stream.Attribution{AgentID: "a"}}, &stream.Delta{Text: "Two.", Attribution: stream.Attribution{AgentID: "b"}}}
+	remote := []stream.Event{&stream.AgentRun{AgentID: "a", Role: stream.RolePrimary, Remote: true}, log[1], log[2]}
 	for _, tt := range []struct {
 		saved savedTurn
+		log   []stream.Event
 		shown string
 	}{
-		{savedTurn{}, "One. Two."},
-		{savedTurn{text: 5, states: map[string][][]byte{"": {{}}}}, "Two."},
-		{savedTurn{text: 9, states: map[string][][]byte{"": {{}}}}, ""},
-		{savedTurn{text: 5, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, ""},
+		{savedTurn{}, log, "One. Two."},
+		{savedTurn{text: 5, states: map[string][][]byte{"": {{}}}}, log, "Two."},
+		{savedTurn{text: 9, states: map[string][][]byte{"": {{}}}}, log, ""},
+		{savedTurn{text: 5, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, log, "One. Two."},
+		{savedTurn{text: 5, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, several, ""},
+		{savedTurn{}, remote, ""},
+		{savedTurn{text: 5, states: map[string][][]byte{"": {{}}, chat.SavedDelivery: {{}}}}, log, ""},
 	} {
 		run := &plainRun{savedTurn: &tt.saved, request: new(chat.Request)}
-		if lacks := run.TakeOver(log); len(lacks) > 0 || run.shown != tt.shown {
-			t.Errorf("%+v: %q is continued, want %q; the log lacks %v", tt.saved, run.shown, tt.shown, lacks)
+		var kept stored
+		for _, ev := range tt.log {
+			kept.logged = append(kept.logged, Logged{Event: ev})
+		}
+		run.readLog(kept)
+		if run.TakeOver(run.before); run.shownText != tt.shown {
+			t.Errorf("%+v: %q is continued, want %q", tt.saved, run.shownText, tt.shown)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/turn/chat"
 )
 
 // saving holds the states that a turn saves. Its zero value is that of a turn which saves nothing.
@@ -32,6 +34,10 @@ func (s *saving) addState(part string, text int, state []byte) {
 	}
 	if s.size += len(state); s.size > maxSaved {
 		s.full, s.pending = true, append(s.pending, `{"too_large":true}`+"\n"...)
+		return
+	}
+	if part == chat.SavedSeam {
+		s.pending = append(append(append(s.pending, `{"seam":`...), state...), "}\n"...)
 		return
 	}
 	line := append(s.pending, `{"text":`...)

@@ -305,6 +305,7 @@ func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Tu
 	if err != nil {
 		return true, err
 	}
+	run.readLog(kept)
 	why := run.checkContinuable(kept, silent)
 	// A turn that was claimed before did begin: its owner died once more before its first event.
 	begins := len(kept.logged) == 0 && run.all == 0
@@ -312,7 +313,7 @@ func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Tu
 		why = fmt.Errorf("%w: it lacks a log after %s", errSaved, age.Round(time.Second))
 	}
 	if why == nil {
-		why = run.prepareTurn(t, kept)
+		why = run.prepareTurn(t)
 	}
 	if errors.Is(why, ErrNotHere) {
 		return true, why

@@ -50,8 +50,9 @@ type Facts struct {
 	// Seams counts the seams of the turn. Set by the code that serves the turn, used by agent; nil
 	// if no model is configured to continue a text.
 	Seams *Seams
-	// Shown is the text of the answer behind the last saved state, of a turn that another process
-	// began and that continues it. Set by the code that takes turns over, used by agent.
+	// ShownText is the text of the answer behind the last saved state, of a turn that another process
+	// began and that continues it. Set by the code that takes turns over, used by agent. For a team it
+	// is all text: router knows which of it is saved.
 	ShownText string
 }
 
@@ -87,6 +88,10 @@ type Saving struct {
 // SavedDelivery begins the name of a saved part. It is a complete answer that was sent and waits
 // for its delivery, so that no text of it is sent again.
 const SavedDelivery = "delivery:"
+
+// SavedSeam names a saved part that is not a state: a seam of the turn, which its next process reports
+// as well.
+const SavedSeam = "seam:"
 
 // Saver saves the state of a turn in the store, so that another process can take it over. It
 // is safe for concurrent use.
