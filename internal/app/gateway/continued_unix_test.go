@@ -156,7 +156,7 @@ func TestTakeoverContinuesAsConfigured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, resets, seams := tookOver(t, in, last.Turn)
+			text, resets, seams := takeoverLog(t, in, last.Turn)
 			want := []stream.Seam{{At: len([]rune(brokenStory[:half])), Key: "default", Reason: "taken_over"}}
 			if tt.word == "true" {
 				if text == brokenStory || len(resets) != 1 || len(seams) > 0 {
@@ -171,8 +171,8 @@ func TestTakeoverContinuesAsConfigured(t *testing.T) {
 	}
 }
 
-// tookOver returns the text of a log, why some was taken back, and the seams of its done.
-func tookOver(t *testing.T, in store.Store, turn string) (text string, resets []stream.ResetReason, seams []stream.Seam) {
+// takeoverLog returns the text of a log, why some was taken back, and the seams of its done.
+func takeoverLog(t *testing.T, in store.Store, turn string) (text string, resets []stream.ResetReason, seams []stream.Seam) {
 	t.Helper()
 	entries, err := in.ReadLog(t.Context(), turn, 0, 1000)
 	if err != nil {
