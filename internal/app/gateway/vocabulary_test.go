@@ -375,6 +375,9 @@ func TestVocabulariesNameEveryEvent(t *testing.T) {
 		for _, m := range found {
 			got[m[1]] = true
 		}
+		if where == "web/openapi.yaml" && got["heartbeat"] { // no event of a turn
+			delete(got, "heartbeat")
+		}
 		if diff := cmp.Diff(names, got); diff != "" {
 			t.Errorf("events in %s (-emitted +named):\n%s", where, diff)
 		}
